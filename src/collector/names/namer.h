@@ -141,7 +141,7 @@ struct unit_name {
 struct units {
 	struct segment *segment;
 	struct modules *modules;
-	struct jit *jit;
+	struct jit *jit;              // NULL: of a process of a tree, whose Python's are shared
 	struct wire_layout candidate; // of the last runtime met; without ranges if unknown
 	VEC(struct unit_name) names;  // by number - 1
 	VEC(uint32_t) unread;         // numbers that may be read again later
@@ -173,11 +173,10 @@ void units_finish(struct units *u);
 void units_meet(struct units *u, int fd, const char *path, const struct wire_module *module);
 
 /** The same for mappings of a running program, before the recorder is in it. */
-void units_expect(struct units *u, const struct smaps *maps);
+void units_expect(struct units *u, const struct smaps *maps, uint32_t image);
 
-/** Python's layout, if that module is its interpreter. */
-bool units_find_python(int fd, const char *path, const struct wire_module *module,
-		struct wire_layout *out);
+/** Would units_meet find anything in such a module? */
+bool units_may_meet(int fd, const char *path, const struct wire_module *module);
 
 /**
  * Of a tree: the number in `names` of the function of a segment's unit `id`. 0: it is not whole
@@ -186,8 +185,11 @@ bool units_find_python(int fd, const char *path, const struct wire_module *modul
  */
 uint32_t units_share(struct units *u, struct units *of, const struct segment *s, uint32_t id);
 
-/** Read a process's functions, which have their places in `t` by their numbers in `all`. */
-void units_read(struct units *u, const struct units *all, struct tries *t);
+/**
+ * Prove what can be proved, and read a process's functions, whose places in `t` have their numbers
+ * in `all`.
+ */
+void units_read(struct units *u, const struct units *all, struct tries *t, uint64_t now_ns);
 
 /** Prove what can be proved; name new locations, or give them to `names` or the JIT's. */
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

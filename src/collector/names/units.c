@@ -50,20 +50,27 @@ static void meet_v8(struct units *u, const struct elf_image *image, uint64_t bia
 	u->v8_row = u->segment->n_layouts - 1;
 }
 
+static bool is_v8(const char *path) {
+	const struct slice name = slice_of_text(path_base_name(path));
+	return starts_with(name, "libnode") || is_called_after(name, "node");
+}
+
+/** A program, or Python's library. */
+static bool may_be_python(const char *path, const struct wire_module *module) {
+	return module->path[0] == '\0' || !strstr(path, ".so") ||
+			starts_with(slice_of_text(path_base_name(path)), "libpython");
+}
+
 void units_meet(struct units *u, int fd, const char *path, const struct wire_module *module) {
 	struct elf_image image;
 	struct wire_layout found;
-	struct slice name = slice_of_text(path_base_name(path));
-	bool is_v8 = starts_with(name, "libnode") || is_called_after(name, "node");
-	bool may_be = module->path[0] == '\0' || !strstr(path, ".so") || // a program
-			starts_with(name, "libpython");
-	if ((!may_be && !is_v8) || !u->segment->has_runtimes || fd < 0) {
+	if ((!may_be_python(path, module) && !is_v8(path)) || !u->segment->has_runtimes || fd < 0) {
 		return;
 	}
 	struct slice bytes = file_map(fd);
 	bool is_image = elf_image_init(&image, bytes);
 	uint64_t bias = is_image && image.type == ET_EXEC ? 0 : module->bias;
-	if (is_image && is_v8) {
+	if (is_image && is_v8(path)) {
 		meet_v8(u, &image, bias, module->image);
 	} else if (is_image && python_find(&image, bias, &found) &&
 			(u->candidate.state != found.state || u->candidate.image != module->image)) {
@@ -78,17 +85,14 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 	file_unmap(bytes);
 }
 
-bool units_find_python(int fd, const char *path, const struct wire_module *module,
-		struct wire_layout *out) {
+bool units_may_meet(int fd, const char *path, const struct wire_module *module) {
 	struct elf_image image;
-	bool may_be = module->path[0] == '\0' || !strstr(path, ".so") || // a program
-			starts_with(slice_of_text(path_base_name(path)), "libpython");
-	if (!may_be || fd < 0) {
-		return false;
+	struct wire_layout found;
+	if (is_v8(path) || !may_be_python(path, module) || fd < 0) {
+		return is_v8(path);
 	}
 	struct slice bytes = file_map(fd);
-	bool ok = elf_image_init(&image, bytes) &&
-			python_find(&image, image.type == ET_EXEC ? 0 : module->bias, out);
+	bool ok = elf_image_init(&image, bytes) && python_find(&image, 0, &found);
 	file_unmap(bytes);
 	return ok;
 }
@@ -106,9 +110,9 @@ static void prove(struct units *u, uint64_t now_ns) {
 	}
 }
 
-void units_expect(struct units *u, const struct smaps *maps) {
+void units_expect(struct units *u, const struct smaps *maps, uint32_t image) {
 	EACH(area, *maps) {
-		const struct wire_module module = {.bias = area->start, .image = 1, .path = "/"};
+		const struct wire_module module = {.bias = area->start, .image = image, .path = "/"};
 		bool may_be = area->kind == SMAPS_FILE && area->offset == 0 &&
 				(strstr(area->name, "node") || strstr(area->name, "python"));
 		const char *path = FORMAT(PATH_MAX, "/proc/%d/root%s", (int)u->modules->pid, area->name);
@@ -242,7 +246,7 @@ static bool decode_python(const struct segment *s, const struct wire_unit *unit,
 static void read_python(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
 	struct python_code code;
 	name->is_read = true;
-	if (decode_python(u->segment, unit, &code, &u->arena)) {
+	if (u->jit && decode_python(u->segment, unit, &code, &u->arena)) {
 		name->python = code;
 	}
 }
@@ -370,7 +374,8 @@ static bool take_location(struct units *u, struct tries *t, uint32_t id, struct 
 	return true;
 }
 
-void units_read(struct units *u, const struct units *all, struct tries *t) {
+void units_read(struct units *u, const struct units *all, struct tries *t, uint64_t now_ns) {
+	prove(u, now_ns);
 	bool is_judged = u->n_met >= V8_TO_PROVE;
 	read_units(u);
 	if (!is_judged && u->n_met >= V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
@@ -380,9 +385,8 @@ void units_read(struct units *u, const struct units *all, struct tries *t) {
 
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
 	if (!u->is_of_tree) {
-		prove(u, now_ns);
+		units_read(u, u, t, now_ns);
 		answer(u);
-		units_read(u, u, t);
 	}
 	vec_keep(&u->waiting, 0, id, !name_location(u, &t->locations[*id], names));
 	while (u->n_seen < t->n_locations && take_location(u, t, u->n_seen, names, now_ns)) {

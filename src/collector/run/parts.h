@@ -49,11 +49,9 @@ struct member {
 	uint32_t image_row; // of that image
 	VEC(struct program) programs;
 	struct map regions;                   // of its addresses: union region of tree.c
-	struct wire_layout *python;           // NULL: it has none, or has it in force
-	uint64_t prove_ns;                    // when to try that again
 	uint32_t n_units;                     // looked at
-	struct units *v8;                     // NULL: it has none
-	uint32_t v8_image;                    // of the last one
+	struct units *units;                  // of its last program, if that has a runtime, or may
+	uint32_t units_image;                 // which that was
 	uint64_t last, last_packed;           // the region asked for last; last_packed 0: there is none
 	uint32_t n_spawned;                   // taken
 	bool is_told;                         // to the guardian

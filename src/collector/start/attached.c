@@ -133,7 +133,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 	}
 	aggregate_expect_old_blocks(run_aggregate(run));
 	(void)smaps_read(&run->before, run->program, "maps");
-	units_expect(&run->units, &run->before);
+	units_expect(&run->units, &run->before, 1);
 	if (!guardian_attach(&run->guardian, attach->max_pause_ns, run_drain, run, err)) {
 		return false;
 	}

@@ -15,19 +15,12 @@ struct tree_process {
 	VEC(uint32_t) units;   // functions of Python's, by its numbers: those of all; 0: not known
 };
 
-/** A module that is Python's interpreter, where it was first met. */
-struct tree_python {
-	uint32_t module; // of all
-	uint64_t bias;
-	struct wire_layout layout;
-};
-
 struct tree {
-	VEC(struct tree_process) processes; // row 0 is none
-	VEC(struct rec_command) commands;   // row 0 is none
-	VEC(uint32_t) process_of;           // by thread
-	VEC(uint32_t) unused;               // regions
-	VEC(struct tree_python) pythons;
+	VEC(struct tree_process) processes;     // row 0 is none
+	VEC(struct rec_command) commands;       // row 0 is none
+	VEC(uint32_t) process_of;               // by thread
+	VEC(uint32_t) unused;                   // regions
+	VEC(uint32_t) runtimes;                 // modules of all that have one
 	struct map forked_bytes, forked_blocks; // 1 + what was live, by process << 32 | fork
 	VEC(uint32_t) spawned;                  // entries of segment_header.spawned, of all processes
 	struct map seen;                        // 1, by such a pid of a process that is recorded
@@ -49,23 +42,17 @@ void tree_inherit(struct tree *t, struct tree_process *p);
 void tree_look_at_copies(struct run *run);
 
 /** A process has a module, which is number `there` of all; `is_new`: as the first of them. */
-void tree_meet_python(struct member *m, uint32_t there, const struct wire_module *module,
+void tree_meet_runtime(struct member *m, uint32_t there, const struct wire_module *module,
 		bool is_new);
 
 /** The same before the first stack, in a process that was attached to while it ran. */
-void tree_expect_python(struct member *m, uint32_t image);
+void tree_expect_runtime(struct member *m, uint32_t image);
 
-/** Prove its Python's layout and take over what it has met, before that goes with its cell. */
-void tree_look_at_python(struct member *m);
+/** Prove layouts, and read what it has met, also if it waits for that at its end. */
+void tree_look_at_runtimes(struct member *m);
 
-/** A process has that module, of the file `path` as it sees it, in which V8 may be. */
-void tree_meet_v8(struct member *m, const char *path, const struct wire_module *module);
-
-/** Read what it has met of it, also if it waits for that at its end. */
-void tree_look_at_v8(struct member *m);
-
-/** That, its process or the recording ends: read it for the last time. */
-void tree_end_v8(struct member *m, bool names_it);
+/** Its program, its process or the recording ends: read it for the last time. */
+void tree_end_runtimes(struct member *m, bool names_it);
 
 /** For tries_join, with the member as `user`: the number among those of all of a unit, or 0. */
 uint32_t tree_share_unit(void *user, uint32_t id);

@@ -205,16 +205,15 @@ static void meet_module(void *user, uint32_t id, const struct wire_module *modul
 		modules_add(modules, there, tries_module(&m->run->tries, there));
 		modules->exe = program;
 	}
-	tree_meet_python(m, there, module, is_new);
+	tree_meet_runtime(m, there, module, is_new);
 }
 
 static void drop_member(struct member *m) {
 	struct run *run = m->run;
-	tree_end_v8(m, false);
+	tree_end_runtimes(m, false);
 	tries_finish(&m->tries);
 	map_finish(&m->regions);
 	vec_finish(&m->programs);
-	free(m->python);
 	if (m != &run->first) {
 		cells_give_back(run->cells, m->cell);
 		free(m);
@@ -269,12 +268,12 @@ void run_tree_find(void *user) {
 		p->row.command = command_of(run, program.exe);
 		(void)vec_add(&m->programs, program);
 		if (run->join && (is_known || m->cell->fork == 0)) { // else it is as its parent was
-			tree_expect_python(m, a.image);
+			tree_expect_runtime(m, a.image);
 		}
 	}
 	EACH(m, run->members) {
 		tries_poll_modules(&(*m)->tries, meet_module, *m);
-		tree_look_at_python(*m);
+		tree_look_at_runtimes(*m);
 		(*m)->segment->is_lived_in = run->end.time_ns > 0 || (*m)->has_ended;
 		pass_by_recorder(*m);
 	}
@@ -321,8 +320,8 @@ static void end_member(struct member *m) {
 	take_spawned(m, 0);
 	run->tree->forked += atomic_load(&h->n_children_forked);
 	run->tree->executed += atomic_load(&h->n_children_executed);
-	tree_look_at_python(m);
-	tree_end_v8(m, true);
+	tree_look_at_runtimes(m);
+	tree_end_runtimes(m, true);
 	tree_inherit(run->tree, p);
 	end_blocks(m, !p->is_unrecorded);
 	p->row.end_ns = p->row.end_ns ?: run->now_ns;
@@ -360,7 +359,7 @@ void run_tree_end(struct run *run) {
 		program->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
 	}
 	EACH(m, run->members) {
-		tree_end_v8(*m, true);
+		tree_end_runtimes(*m, true);
 	}
 	cells_close(run->cells);
 	run_tree_see_ends(run);
@@ -446,7 +445,7 @@ void run_tree_create(struct run *run) {
 	add_member(m);
 	process_at(t, m->process)->row.command = command_of(run, run->meta.exe);
 	if (run->guardian.pid > 0) {
-		tree_expect_python(m, 1);
+		tree_expect_runtime(m, 1);
 	}
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); // daemons stay descendants
 }
@@ -462,7 +461,7 @@ void run_tree_destroy(struct run *run) {
 	EACH(p, t->processes) {
 		vec_finish(&p->units);
 	}
-	CALL_FOR(vec_finish, t, processes, commands, process_of, unused, pythons, spawned);
+	CALL_FOR(vec_finish, t, processes, commands, process_of, unused, runtimes, spawned);
 	CALL_FOR(map_finish, t, forked_bytes, forked_blocks, seen);
 	free(t);
 	run->tree = NULL;
