@@ -17,7 +17,11 @@ const { minify } = packages('terser');
 
 // Names as short as esbuild's, but alike from function to function, which packs better. What is
 // read of a signal is never left out: reading it is what it is for
-const SMALLER = { ecma: 2020, compress: { passes: 2, pure_getters: false } };
+const SMALLER = {
+	ecma: 2020,
+	// Unsafe: symbols made strings, function expressions as constructors. Neither is here
+	compress: { passes: 2, pure_getters: false, unsafe: true, unsafe_arrows: true },
+};
 
 // What the page alone knows is called something shorter: names in two words, handlers of its own
 // parts, and these. JSON has names in small letters; of the others, those that come from outside
@@ -53,7 +57,7 @@ async function bundle(entry) {
 		jsxFragment: 'Fragment',
 		inject: /\.tsx$/.test(entry) ? ['src/jsx.ts'] : [],
 		legalComments: 'none',
-		define: { 'process.env.NODE_ENV': '"production"', VIEWER: String(Boolean(wasm)) },
+		define: { 'process.env.NODE_ENV': '"production"' },
 		logLevel: 'warning',
 	});
 	const { text } = result.outputFiles[0];
@@ -96,7 +100,8 @@ function licences() {
 const style = await bundle('src/style/main.css');
 const early = inline(await bundle('src/early.ts'));
 const script = inline(await bundle('src/main.tsx'));
-/** The engine, packed, and the script of its worker. Without an engine there is no viewer. */
+const viewer = inline(await bundle('src/viewer/viewer.ts'));
+/** The engine, packed, and the scripts of its page and worker. Without it there is no viewer. */
 async function engine() {
 	if (!wasm) {
 		return '';
@@ -108,6 +113,7 @@ async function engine() {
 		: 'wasi-libc (MIT, and others)';
 	const worker = inline(await bundle('src/viewer/worker.ts'));
 	return (
+		`<script id="viewer">${viewer}</script>\n` +
 		`<script type="application/octet-stream" id="engine">${packed}</script>\n` +
 		`<script type="text/plain" id="worker">${worker}</script>\n` +
 		`<script type="text/plain" id="engine-licences">${libraries}</script>`
@@ -117,7 +123,7 @@ async function engine() {
 const policy = [
 	"default-src 'none'",
 	`script-src ${hash(early)} ${hash(script)}` +
-	`@@VIEWER@@ 'wasm-unsafe-eval'; worker-src blob:@@END@@`,
+	`@@VIEWER@@ ${hash(viewer)} 'wasm-unsafe-eval'; worker-src blob:@@END@@`,
 	`style-src ${hash(style)}`,
 	'img-src data:',
 	'connect-src @@CONNECT@@',

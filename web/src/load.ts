@@ -10,7 +10,10 @@ import { decode, openBlob, type Opened } from './data/decode.ts';
 import type { Profile } from './data/profile.ts';
 import type { Base } from './state.ts';
 import { keepText } from './save.ts';
-import { hasEngine, readRecording } from './viewer/read.ts';
+import type { Viewer } from './viewer/viewer.ts';
+
+/** What reads any recording; undefined: only the viewer has it. */
+export const viewer: Viewer | undefined = globalThis.viewer;
 
 const PROFILE = 'profile.bin';
 const BASE = 'base.bin';
@@ -99,8 +102,7 @@ function embeddedIn(html: string, id: string): string | null {
 export async function chunksOf(file: File): Promise<Bytes[]> {
 	const [head] = new Uint8Array(await file.slice(0, 1).arrayBuffer());
 	if (head !== 0x3c) {
-		const isAny = VIEWER && hasEngine();
-		return [isAny ? await readRecording(file) : new Uint8Array(await file.arrayBuffer())];
+		return [(await viewer?.read(file)) ?? new Uint8Array(await file.arrayBuffer())];
 	}
 	const html = await file.text();
 	const [profile, rest] = [embeddedIn(html, 'profile'), embeddedIn(html, 'rest')];
@@ -125,7 +127,7 @@ export async function refusal(file: File, why: unknown): Promise<string> {
 	const head = String.fromCharCode(...new Uint8Array(await file.slice(0, 8).arrayBuffer()));
 	const [, kind] = Object.entries(KINDS).find(([begin]) => head.startsWith(begin)) ?? [];
 	const named = words.startsWith(file.name) ? words : `${file.name}: ${words}`;
-	const isOurs = VIEWER && hasEngine() && kind?.includes('heaptrack');
+	const isOurs = viewer && kind?.includes('heaptrack');
 	return kind && !isOurs ? `${named}; it is ${kind}` : named;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { isEmbedded, loadBase, openProfile, stayAlive } from './load.ts';
+import { isEmbedded, loadBase, openProfile, stayAlive, viewer } from './load.ts';
 import { isServed, isServerGone, isWhole, profile, view, views } from './state.ts';
 import { bindAnnouncements } from './ui/announce.ts';
 import { bindDrop, takeBase } from './ui/drop.ts';
@@ -10,17 +10,15 @@ import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
 import { dropPlain } from './save.ts';
 import { bindAddress, readAddress } from './url.ts';
-import { hasEngine } from './viewer/read.ts';
 import { openChosen } from './viewer/start.tsx';
 import { VIEWS } from './views/table.ts';
 
 async function start(root: HTMLElement): Promise<void> {
 	const title = document.title.split(' · ')[0]!;
 	render(<Loading title={title} what="opening" />, root);
-	const isViewer = VIEWER && hasEngine();
-	isServed.value = !isEmbedded() && !isViewer && location.protocol.startsWith('http');
-	const opened = VIEWER && isViewer
-		? await openChosen(root)
+	isServed.value = !isEmbedded() && !viewer && location.protocol.startsWith('http');
+	const opened = viewer
+		? await openChosen(viewer, root)
 		: await openProfile((what) => render(<Loading title={title} what={what} />, root));
 	profile.value = opened.profile;
 	useTimeUnit(opened.profile.facts.page.time_unit);

@@ -58,7 +58,7 @@ function unopened(view: string): string {
 		Object.assign(document.createElement('div'), { id: 'app' }),
 		...(plain ? [plain.cloneNode(true)] : []),
 	);
-	const taken = 'meta[name=view], #profile, #rest, #engine, #worker, #engine-licences';
+	const taken = 'meta[name=view], #profile, #rest, #engine, #worker, #engine-licences, #viewer';
 	root.querySelectorAll(taken).forEach((element) => element.remove());
 	const meta = document.createElement('meta');
 	Object.assign(meta, { name: 'view', content: view });

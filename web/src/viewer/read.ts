@@ -9,10 +9,6 @@ import type { Task, Told } from './worker.ts';
 
 const MOST_BYTES = 1.5e9; // a module has 4 GB for the file and all that it holds
 
-export function hasEngine(): boolean {
-	return document.getElementById('engine') !== null;
-}
-
 /** What an element of the page holds; it stays there for the next file. */
 function textOf(id: string): string {
 	return document.getElementById(id)!.textContent!.trim();
