@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What every view says of a recording, as a person reads it: node foreign.mjs MODULES ADDRESS...
-// Prints for each address the text of the head and of each view, and of the third compared with the second, as JSON.
+// Prints for each address the text of the head and of each view, of the tree where the address asks for allocations, and
+// of the third compared with the second, as JSON.
 
 import { fileURLToPath } from 'node:url';
 import { launch, open, settle } from './browser.mjs';
@@ -17,7 +18,11 @@ for (const address of addresses) {
 		await settle(tab.page);
 		seen[await view.innerText()] = await tab.page.locator('main').innerText();
 	}
+	await tab.page.evaluate(() => (location.hash = 'v=tree&m=allocations'));
+	await settle(tab.page);
+	seen.asked = await tab.page.locator('main').innerText();
 	if (address === addresses[2]) {
+		await tab.page.evaluate(() => (location.hash = 'v=compare'));
 		await tab.page.getByLabel('Page to compare with').setInputFiles(fileURLToPath(addresses[1]));
 		const totals = tab.page.getByRole('region', { name: /^Before/ });
 		await totals.waitFor();

@@ -73,6 +73,19 @@ def test_views(seen):
         assert "allocations" not in seen[kind]["Tree"].split("this file of another program")[1].split("\n", 1)[1]
 
 
+def test_an_address_shows_no_cost_that_is_not_there(seen):
+    for kind in ("massif", "folded"):
+        assert "Allocations" not in seen[kind]["asked"] and "5.0 kB" in seen[kind]["asked"], seen[kind]["asked"]
+    assert "\nAllocations\n" in seen["pprof"]["asked"] and "50,000" in seen["pprof"]["asked"], seen["pprof"]["asked"]
+
+
+def test_without_a_peak_another_cost_is_shown_first(build, browse, tmp_path):
+    page = tmp_path / "gperftools.html"
+    subprocess.run([build / "heaptrack_print", "--html", page, CORPUS / "heap_dump/gperftools"], check=True, timeout=60)
+    overview = browse("foreign.mjs", page.as_uri())["all"][0]["Overview"]
+    assert "What was never freed" in overview and "its peak" not in overview and "Heap at the peak" not in overview
+
+
 @pytest.mark.parametrize("kind,unit", [("massif", "millisecond"), ("pprof", "second")])
 def test_no_rates_where_no_moments_are_known(seen, kind, unit):
     said = re.sub(r"\n+", "\n", seen[kind]["Timeline"])

@@ -2,6 +2,8 @@
 import { batch, effect } from './signal.ts';
 import { edgeAtOrAfter, lensWords, parseLens, parseRange, rangeText } from './data/lens.ts';
 import { isNamed } from './data/match.ts';
+import { metricOf, metrics, type Metric } from './data/metrics.ts';
+import { lacksMetric } from './data/missing.ts';
 import { savedView } from './save.ts';
 import * as state from './state.ts';
 import { programMarks } from './ui/marks.ts';
@@ -155,7 +157,12 @@ let known = ''; // what the address says as far as we know
 
 export function readAddress(): void {
 	known = location.hash.slice(1) || savedView();
-	const { lens, rest } = parseLens(state.profile.value, known);
+	const p = state.profile.value;
+	const { lens, rest } = parseLens(p, known);
+	const isAbsent = (name: Metric) => metricOf(name).of_blocks && lacksMetric(p, name);
+	if (isAbsent(lens.metric)) {
+		lens.metric = metrics().find(({ name }) => !isAbsent(name))!.name;
+	}
 	batch(() => {
 		state.lens.value = lens;
 		state.view.value = 'overview';
@@ -165,7 +172,7 @@ export function readAddress(): void {
 		state.colouring.value = 'owner';
 		state.orders.value = new Map();
 		FLAGS.forEach(([, flag]) => (flag.value = false));
-		state.marks.value = programMarks(state.profile.value);
+		state.marks.value = programMarks(p);
 		state.compared.value = null;
 		rest.forEach(([key, value]) => takeWord(key, value));
 	});

@@ -242,7 +242,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 					<Sentence text={f.text} name={f.function} />
 				</p>
 			))}
-			{(main || kind.id === 'peak') && (
+			{number !== 'unknown' && (
 				<p class="actions">
 					<button
 						class="link"

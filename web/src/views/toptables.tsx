@@ -195,7 +195,9 @@ function RunFacts() {
 		['executable', program.executable],
 	];
 	if (isTree(p)) {
-		const of = commands.map((own) => `${count(own.processes)} ${own.name}`);
+		const of = commands
+			.filter((own) => own.processes) // else all of them executed another
+			.map((own) => `${count(own.processes)} ${own.name}`);
 		facts.push(['processes', of.join(', ')]);
 	}
 	if (s.failed) {
