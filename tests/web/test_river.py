@@ -33,7 +33,7 @@ def test_bands_say_whose_they_are(seen, ask, pages):
     assert re.fullmatch(r"spike\(\) (16|32)\.0 MB \(\d\d %\) at [\d.]+ m?s", seen["hovered"]), seen["hovered"]
     largest = re.match(r"makeSession\(\) ([\d.]+ MB) \(\d", seen["focused"])[1]
     assert f"Only makeSession(), at most {largest}" in seen["bands"], seen["focused"]
-    assert seen["left"].startswith("A band is a link")
+    assert seen["left"].startswith("Click a band")
 
 
 def test_bands_are_links(seen):

@@ -361,7 +361,7 @@ def test_what_massif_does_not_say_is_not_said(pages, browse):
     page = pages.page("massif")
     seen = browse("tasks.mjs", f"file://{page}", "leak,understand", json.dumps(LOOKS[FILE]))
     assert "unknown" in seen["leak"]["text"] and "Every block" not in seen["leak"]["text"], seen
-    assert "all functions (the file has no figures of each over time)" in seen["understand"]["text"], seen
+    assert "all functions (not told apart over time in this file)" in seen["understand"]["text"], seen
 
 
 def test_limit_is_kept_and_said(pages, browse, truth):

@@ -3,7 +3,7 @@
 // Keeps a picture of each in FOLDER, and prints what axe finds in it as JSON, by view.
 //
 // Options: theme, width, height; other (a page to compare with), of (a function to select), isLong (pictures are as
-// high as the view), isUnjudged (pictures alone).
+// high as the view), isUnjudged (pictures alone), isFlat (its main() has no callers, and calls nothing).
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -34,6 +34,7 @@ const VIEWS = {
 	'never-freed': 'v=never-freed&m=never-freed',
 	threads: 'v=threads',
 	memory: 'v=memory',
+	'compare-choice': 'v=compare',
 	compare: 'v=compare',
 	nothing: 'v=flame&q=nothing-is-called-this',
 };
@@ -57,7 +58,7 @@ function brokenFigures() {
 }
 
 /** Names and controls whose text does not fit where it stands, cells that do not stand beside each other. */
-function cutTexts() {
+function cutTexts(isFlat) {
 	const wrong = [];
 	for (const part of document.querySelectorAll('button, h1, h2, h3, th, .number, .chip, .pill')) {
 		const style = getComputedStyle(part);
@@ -79,6 +80,15 @@ function cutTexts() {
 		const cells = [...panel.querySelectorAll('td, th')].filter((cell) => cell.getBoundingClientRect().right > right);
 		wrong.push(...cells.map((cell) => `outside its panel: ${cell.textContent}`));
 	}
+	for (const name of document.querySelectorAll('.treegrid .rows [role=row] > :first-child')) {
+		if (name.scrollWidth > name.clientWidth + 1 && getComputedStyle(name).overflow === 'visible') {
+			wrong.push(`over its figures: ${name.textContent}`);
+		}
+	}
+	for (const legend of document.querySelectorAll('.legend')) {
+		const names = [...legend.querySelectorAll('code')].map((name) => name.textContent);
+		wrong.push(...names.filter((name, i) => names.indexOf(name) < i).map((name) => `two of one name: ${name}`));
+	}
 	// A name is not cut beside an empty place, and a sentence is no column of single words
 	for (const cell of innerWidth > 600 ? document.querySelectorAll('.top td:first-child') : []) {
 		const parts = [...cell.querySelectorAll('.name, .scope')];
@@ -95,7 +105,7 @@ function cutTexts() {
 	const values = document.querySelectorAll('.matrix td:empty');
 	wrong.push(...(innerWidth < 600 ? [...values] : []).filter((cell) => cell.clientHeight).map((cell) => `empty: ${cell.dataset.by}`));
 	const around = [...document.querySelectorAll('.around canvas')];
-	if (around.length && around.every((graph) => graph.clientHeight < 30)) {
+	if (around.length && !isFlat && around.every((graph) => graph.clientHeight < 30)) {
 		wrong.push('a function without callers and callees');
 	}
 	wrong.push(...brokenFigures());
@@ -119,7 +129,7 @@ async function judge(page) {
 	await page.evaluate(axe);
 	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
 	await page.evaluate(`window.brokenFigures = ${brokenFigures}`);
-	const cut = await page.evaluate(cutTexts);
+	const cut = await page.evaluate(cutTexts, options.isFlat);
 	return [
 		...violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`),
 		...cut.map((text) => `cut: ${text}`),
@@ -133,8 +143,9 @@ const states = Object.entries(VIEWS);
 for (const [view, words] of states) {
 	await page.evaluate((hash) => (location.hash = hash), words || 'v=overview');
 	await settle(page);
-	if (view === 'compare' && options.other) {
-		await page.getByLabel('Page to compare with').setInputFiles(options.other);
+	const other = page.getByLabel('Page to compare with');
+	if (view === 'compare' && options.other && (await other.count())) {
+		await other.setInputFiles(options.other);
 		await page.getByRole('region', { name: 'Functions that changed' }).waitFor();
 		await settle(page);
 	}

@@ -40,10 +40,14 @@ export function sidesAt(p: Profile, lens: Lens, from: number, to: number): [Side
 	];
 }
 
+/** Else it is all the code of its module that has no names. */
+function isNamed(s: Symbols, symbol: number): boolean {
+	return !s.module[symbol] || (s.flags[symbol]! & FLAG_NAMED) !== 0;
+}
+
 /** What a function is matched by. */
 export function labelOf(s: Symbols, symbol: number): string {
-	const isNamed = (s.flags[symbol]! & FLAG_NAMED) !== 0;
-	return !isNamed && s.module[symbol] ? baseOf(s.module[symbol]!) : matchName(s.name[symbol]!);
+	return isNamed(s, symbol) ? matchName(s.name[symbol]!) : baseOf(s.module[symbol]!);
 }
 
 // --- sites
@@ -81,9 +85,10 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 		const label = labels[key]!;
 		let d = found.get(label);
 		if (!d) {
-			const file = p.symbolTable.file[sites.symbol[key]!] ?? '';
+			const symbol = sites.symbol[key]!;
+			const file = p.symbolTable.file[symbol] ?? '';
 			d = {
-				name: sites.name[key]!,
+				name: isNamed(p.symbolTable, symbol) ? sites.name[key]! : label,
 				label,
 				file,
 				before: 0,
@@ -92,6 +97,8 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 				blocksNow: 0,
 			};
 			found.set(label, d);
+		} else if (d.file !== (p.symbolTable.file[sites.symbol[key]!] ?? '')) {
+			d.file = ''; // several of that name
 		}
 		if (isNow) {
 			d.now += weight;

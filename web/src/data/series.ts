@@ -175,7 +175,7 @@ export function stackedSeries(
 		// A file of another program (massif): it has the curve, but not whose it was
 		return [
 			{
-				label: 'all functions (the file has no figures of each over time)',
+				label: 'all functions (not told apart over time in this file)',
 				symbol: 0,
 				values: heapValues(p, p.edges),
 			},
@@ -197,6 +197,12 @@ export function stackedSeries(
 		.slice(0, most)
 		.filter((c) => c.top > 0)
 		.map((c) => ({ ...nameOf(c.key), values: c.values }));
+	const isOne = ({ label }: Series) => out.filter((each) => each.label === label).length === 1;
+	for (const same of out.filter((each) => !isOne(each))) {
+		const name = p.symbolTable.name[same.symbol]!.slice(0, 99);
+		const [path] = /[^/]*\/?[^/]*$/.exec(p.symbolTable.file[same.symbol]!)!; // json/__init__.py
+		same.label = name === same.label ? `${name} ${path}` : name; // of a template
+	}
 	for (const c of curves.slice(most)) {
 		c.values.forEach((v, k) => (rest![k]! += v));
 	}

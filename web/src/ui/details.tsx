@@ -172,6 +172,8 @@ function Times({ p, stacks }: Part) {
 	);
 }
 
+const WHOLE_RUN = ', of the whole run';
+
 /** All that is known of one function. */
 export function Details() {
 	const p = profile.value;
@@ -263,11 +265,11 @@ export function Details() {
 			</Later>
 			{hasAll && hasBlocks && hasTime && (
 				<>
-					<h3>Lifetimes of freed blocks</h3>
+					<h3>Lifetimes of freed blocks{a.lens.range && WHOLE_RUN}</h3>
 					<Later of={of} turn={4}>
 						{({ stacks }) => <Lifetimes p={p} stacks={stacks} />}
 					</Later>
-					<h3>Sizes</h3>
+					<h3>Sizes{a.lens.range && WHOLE_RUN}</h3>
 					<Later of={of} turn={5}>
 						{({ stacks }) => <SizeMix p={p} stacks={stacks} />}
 					</Later>

@@ -149,7 +149,7 @@ export function River(props: RiverProps) {
 						{bytes(size)} ({percent(size, all)}) at {moment(at!.ns, duration_ns)}
 					</>
 				) : (
-					'A band is a link to a lens that shows it alone'
+					'Click a band to show it alone'
 				)}
 			</p>
 			<canvas ref={canvas} aria-hidden="true" style={{ height: `${HEIGHT}px` }} />

@@ -20,7 +20,7 @@ export function Strip() {
 		}
 		const { line, ...largest } = keptLine(p, stacks);
 		const lines = [{ ...whole, colour: 'series-5' }, line];
-		return { lines, ...largest, what: 'heap over time under the lens, all of it in grey' };
+		return { lines, ...largest, what: 'heap under the lens, whole heap in grey' };
 	}, [p, stacks]);
 	return (
 		<div class="strip">

@@ -134,11 +134,10 @@ export function Table<T>({ id, class: name, columns: given, rows, most }: TableP
 			<thead>
 				<tr>
 					{columns.map(([head, value, , own], i) => {
-						const is = (type: string) =>
-							rows.some((row) => typeof value?.(row) === type);
-						const name = own ?? (is('number') ? 'num' : '');
+						const isText = rows.some((row) => typeof value?.(row) === 'string');
+						const name = own ?? (value && !isText ? 'num' : '');
 						return value && rows.length ? (
-							<Head table={id} column={i + 1} class={name} isText={is('string')}>
+							<Head table={id} column={i + 1} class={name} isText={isText}>
 								{head}
 							</Head>
 						) : (

@@ -42,6 +42,19 @@ export function Absent({ title }: { title: string }) {
 	);
 }
 
+/** A function that no box of the tree stands for, or one without weight. */
+export function Unseen({ name }: { name: string }) {
+	return (
+		<p class="nothing">
+			<code>{name}</code> is folded into other library frames, or has nothing under this
+			lens.{' '}
+			<button class="link" onClick={() => change({ isUnfolded: true })}>
+				Show library frames (l)
+			</button>
+		</p>
+	);
+}
+
 /** A lens under which nothing is left. */
 export function Nothing() {
 	const l = useValue(lens);

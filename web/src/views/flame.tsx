@@ -12,7 +12,7 @@ import { Pills, Select, Switch } from '../ui/pill.tsx';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
-import { Nothing } from './empty.tsx';
+import { Nothing, Unseen } from './empty.tsx';
 import { useAround } from './nodes.ts';
 import { Treemap } from './treemap.tsx';
 
@@ -98,15 +98,7 @@ function Around() {
 	}
 	const { name, callers, callees } = around;
 	if (!callers.total[0]) {
-		return (
-			<p class="nothing">
-				No box shows <code>{name}</code>: it is folded into one of library frames, or not
-				under this lens.{' '}
-				<button class="link" onClick={() => state.change({ isUnfolded: true })}>
-					Show library frames (l)
-				</button>
-			</p>
-		);
+		return <Unseen name={name} />;
 	}
 	return (
 		<div class="around">

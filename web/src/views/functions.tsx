@@ -104,7 +104,7 @@ export function FunctionTable() {
 					>
 						<span
 							role="gridcell"
-							class={`name ${t.isRun[f.node] ? 'run library' : ''}`}
+							class={`name cut ${t.isRun[f.node] ? 'run library' : ''}`}
 							title={p.symbolTable.name[f.symbol]}
 						>
 							<Name text={symbolName(p, f.symbol, t.group)} />

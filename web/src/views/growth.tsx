@@ -214,7 +214,7 @@ export function GrowthView() {
 						),
 						'nowrap roomy',
 					],
-					[
+					shown.some((site) => site.findings.length) && [
 						'what was measured',
 						(site) => site.findings[0]?.text ?? null,
 						(text, site) => (

@@ -144,8 +144,8 @@ function Remarks({ look }: { look: Look }) {
 	const live = look.parts.find((part) => part.id === 'heap_live');
 	const remarks = [
 		live && bytes(look.asked_bytes) !== bytes(live.bytes) && look.asked_bytes > live.bytes
-			? `Live blocks are ${bytes(look.asked_bytes)} as asked for; ` +
-				'the rest was never touched, or is swapped out.'
+			? `${bytes(look.asked_bytes)} of live blocks were requested; ` +
+				'what is not resident was never touched or is swapped out.'
 			: '',
 		lazy > 0
 			? `${bytes(lazy)} were given back (MADV_FREE), and the kernel has not taken them yet.`
@@ -260,7 +260,7 @@ function Untouched({ sites }: { sites: Site[] }) {
 					],
 					['place', placeOf, (place) => <td class="dim">{place}</td>],
 					['blocks', (site) => site.blocks, count],
-					['asked for', (site) => site.asked_bytes, bytes],
+					['requested', (site) => site.asked_bytes, bytes],
 					['in memory', (site) => site.resident_bytes, bytes],
 					['not in memory', (site) => site.asked_bytes - site.resident_bytes, bytes],
 				]}
@@ -312,8 +312,8 @@ export function MemoryView() {
 							? 'None was taken in the selected range of time.'
 							: isTree(p)
 								? 'heaptrack --children does not look at resident memory.'
-								: 'This recording was made without (--no-memory), by another ' +
-									'program, or it ended before the first one.'}
+								: 'It was recorded with --no-memory or by another program, ' +
+									'or the program ended before the first look.'}
 					</p>
 				</Panel>
 			</>

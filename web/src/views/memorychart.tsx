@@ -124,8 +124,8 @@ export function MemoryChart({
 				label={`RSS over time, in parts, as ${looks.length} looks found them`}
 			/>
 			<p class="dim">
-				An area is what one of {looks.length} looks found, while RSS and the heap stayed
-				within a tenth of it. A click shows the look before.
+				Each area is one of {looks.length} looks, for as long as RSS and the heap stayed
+				within 10 % or 1 MB of it. Click to show the look before.
 			</p>
 			<FoldedTable
 				label="RSS over time"

@@ -130,7 +130,7 @@ export function ThreadsView() {
 							'thread',
 							nameOf,
 							(name, t) => (
-								<th scope="row">
+								<th scope="row" class="nowrap">
 									{t.name ? (
 										<LensLink of="threads" word={t.name} text={name} />
 									) : (

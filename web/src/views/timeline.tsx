@@ -261,7 +261,11 @@ function Generations() {
 						figure((n) => `${n > 0 ? '+' : ''}${bytes(n)}`),
 					],
 					['kept', (row) => row.kept, figure(bytes)],
-					[`made and ${isTree(p) ? 'gone' : 'freed'}`, (row) => row.freed, figure(bytes)],
+					[
+						`allocated and ${isTree(p) ? 'gone' : 'freed'}`,
+						(row) => row.freed,
+						figure(bytes),
+					],
 					['allocations', (row) => row.allocations, figure(count)],
 					[
 						<span class="sr">compare</span>,
@@ -318,11 +322,7 @@ function Rate({ name, bit, line, chart, unit, children }: RateProps) {
 	return (
 		<Panel
 			title={title}
-			head={
-				<>
-					{children}
-				</>
-			}
+			head={children}
 		>
 			<TimeChart
 				{...chart}

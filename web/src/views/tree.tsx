@@ -8,7 +8,7 @@ import { metricName } from '../ui/labels.ts';
 import { Pills } from '../ui/pill.tsx';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
-import { Nothing } from './empty.tsx';
+import { Nothing, Unseen } from './empty.tsx';
 import { FunctionTable } from './functions.tsx';
 import { useAround } from './nodes.ts';
 import { TreeGrid } from './treegrid.tsx';
@@ -58,15 +58,17 @@ function Sandwich() {
 		<div class="sandwich">
 			<FunctionTable />
 			<div class="sandwich-right">
-				{around ? (
+				{!around ? (
+					<p class="nothing">
+						Select a function on the left to see its callers and callees.
+					</p>
+				) : !around.callers.total[0] ? (
+					<Unseen name={around.name} />
+				) : (
 					<>
 						<Half title="Callers" forest={around.callers} isFlipped {...around} />
 						<Half title="Callees" forest={around.callees} {...around} />
 					</>
-				) : (
-					<p class="nothing">
-						Select a function on the left to see its callers and callees.
-					</p>
 				)}
 			</div>
 		</div>

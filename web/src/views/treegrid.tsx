@@ -386,7 +386,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		>
 			<code class="ruler" ref={ruler} aria-hidden="true" />
 			<div class="tr th" role="row" aria-rowindex={1}>
-				<Head name="function" />
+				<Head name="function">{forest.tree.group}</Head>
 				<Head name="place" />
 				<Head name="total">{metricName(metric).toLowerCase()}</Head>
 				<span role="columnheader" class="num">
