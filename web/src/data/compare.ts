@@ -83,12 +83,13 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 		}
 		const key = sites.keys[s]!;
 		const label = labels[key]!;
+		const symbol = sites.symbol[key]!;
+		const isOwn = isNamed(p.symbolTable, symbol);
+		const file = isOwn ? p.symbolTable.file[symbol]! : 'code without names';
 		let d = found.get(label);
 		if (!d) {
-			const symbol = sites.symbol[key]!;
-			const file = p.symbolTable.file[symbol] ?? '';
 			d = {
-				name: isNamed(p.symbolTable, symbol) ? sites.name[key]! : label,
+				name: isOwn ? sites.name[key]! : label,
 				label,
 				file,
 				before: 0,
@@ -97,7 +98,7 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 				blocksNow: 0,
 			};
 			found.set(label, d);
-		} else if (d.file !== (p.symbolTable.file[sites.symbol[key]!] ?? '')) {
+		} else if (d.file !== file) {
 			d.file = ''; // several of that name
 		}
 		if (isNow) {

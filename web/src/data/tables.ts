@@ -322,7 +322,6 @@ function factsOf(text: string): Facts {
 	// redis-server is a link to redis-check-rdb: what people called comes first, as in the report
 	const called = baseOf(program.command[0] ?? '');
 	program.called = /^[a-z0-9]/i.test(called) ? called : program.name;
-	summary.frees += summary.suppressed_blocks;
 	summary.never_freed_blocks -= summary.suppressed_blocks;
 	summary.never_freed_bytes -= summary.suppressed_bytes;
 	facts.processes ??= [];

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Boxes, Forest } from '../data/forest.ts';
 import { ALLOCATIONS, lacks, TEMPORARY } from '../data/missing.ts';
-import { isCounted, type Metric } from '../data/metrics.ts';
+import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
@@ -106,7 +106,7 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 					value: weight(metric, f.self[node]!),
 					share: percent(f.self[node]!, total),
 				},
-				...(lacks(p, ALLOCATIONS)
+				...(lacks(p, ALLOCATIONS) || !metricOf(metric).of_blocks
 					? []
 					: [
 							{

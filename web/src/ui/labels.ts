@@ -37,7 +37,7 @@ export function weight(metric: Metric, value: number): string {
 
 /** A text with the sign of a number. */
 export function signed(text: string, n: number): string {
-	return n > 0 ? `+${text}` : n < 0 ? `−${text}` : text;
+	return !n || text.startsWith('<') ? text : `${n > 0 ? '+' : '−'}${text}`;
 }
 
 export function signedWeight(metric: Metric, value: number): string {

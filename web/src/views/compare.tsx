@@ -334,8 +334,8 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 				)}
 				{!isFile && (
 					<span class="dim hint">
-						peak and never freed: what was alive at each moment; others: what was made
-						until then
+						Peak and never freed are what was live at each moment, the others what was
+						allocated up to it
 					</span>
 				)}
 			</div>

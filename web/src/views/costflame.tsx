@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
+import { metricOf } from '../data/metrics.ts';
 import { Flame, type FlameProps } from '../flame/flame.tsx';
 import { costSkin, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
@@ -20,7 +21,8 @@ const IDLE_MS = 200;
 function Life({ forest: f, node }: { forest: Forest; node: number }) {
 	const p = state.profile.value;
 	const isWhole = useValue(state.isWhole);
-	if (!isWhole || f.kind !== 'down' || f.tree.parent !== f.parent) {
+	const { of_blocks } = metricOf(state.lens.value.metric);
+	if (!isWhole || !of_blocks || f.kind !== 'down' || f.tree.parent !== f.parent) {
 		return null; // its stacks are not known
 	}
 	const life = medianLife(p, f, node);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+import { metricOf } from '../data/metrics.ts';
 import { NOT_IN_FILE } from '../data/missing.ts';
+import { isTree } from '../data/processes.ts';
 import { ownFindings } from '../data/profile.ts';
 import { change, lens, profile, resetLens } from '../state.ts';
 import { unbroken } from '../ui/format.ts';
@@ -63,9 +65,11 @@ export function Nothing() {
 	const rules = [...l.texts.map((t) => t.text), ...l.focus, ...l.threads, ...l.processes];
 	return (
 		<p class="nothing">
-			Nothing under {metricName(l.metric)}
-			{where}
-			{rules.length ? ` with ${rules.join(', ')}` : ''}:{' '}
+			{metricName(l.metric)}: nothing{where}
+			{rules.length ? ` with ${rules.join(', ')}` : ''}
+			{l.range && isTree(p) && metricOf(l.metric).rule === 'never-freed' &&
+				'; what ended with its process is not in it'}
+			.{' '}
 			{l.range && (
 				<button class="link" onClick={() => change({ range: null })}>
 					reset time
@@ -79,9 +83,11 @@ export function Nothing() {
 					reset filter
 				</button>
 			)}{' '}
-			<button class="link" onClick={resetLens}>
-				reset all
-			</button>
+			{(l.range || rules.length > 0) && (
+				<button class="link" onClick={resetLens}>
+					reset all
+				</button>
+			)}
 		</p>
 	);
 }
