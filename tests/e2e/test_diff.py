@@ -220,6 +220,14 @@ def test_another_program_is_said_to_be_one(tools):
     assert "! the base is a recording of another program: ls, not cat" in text
 
 
+def test_code_without_names_goes_by_its_module(tools):
+    """It is compared as one, and no address of it names it."""
+    files = [tools.record(*command, name=command[0].name).file
+             for command in ([Path("/bin/ls"), "/"], [Path("/bin/cat"), "/dev/null"])]
+    text = tools.print(files[0], "-d", files[1]).stdout
+    assert re.search(r" new +ls$", text, re.M) and "ls+0x" not in text, text
+
+
 def test_files_of_any_kind_are_compared(tools, tmp_path):
     base, new = tmp_path / "a.folded", tmp_path / "b.folded"
     base.write_text("main;parse 100\nmain;old 50\nmain;same 7\n")

@@ -14,7 +14,7 @@ static void add_part(struct diff_sites *out, struct index *ids, const struct par
 	uint32_t id = INDEX_FIND_OR_PUT(ids, hash, i, slice_equal(out->items[i].label, label),
 			out->items, out->n, (struct diff_site){.label = label});
 	struct diff_site *site = &out->items[id];
-	site->name = site->name ? site->name : part->name;
+	site->name = site->name || !part->name || !part->name->has_name ? site->name : part->name;
 	lens_costs_add(&site->costs[side], &part->costs);
 	site->weight[side] += lens_weight(lens, &part->costs);
 }
