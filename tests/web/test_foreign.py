@@ -102,7 +102,7 @@ def test_without_moments_there_is_no_chart_of_time(seen, kind):
     for view in ("Overview", "Flame graph", "Never freed & growth", "Memory"):
         for words in ("heap over time ·", "drag to select", "over time\t", "0 ns", "0.0 ms", "Select range"):
             assert words not in seen[kind][view], (kind, view, words)
-    assert f"What sizes blocks had is {ABSENT}" in seen[kind]["Sizes & lifetimes"]
+    assert f"The size of each block is {ABSENT}" in seen[kind]["Sizes & lifetimes"]
     assert f"Growing\nunknown\n{ABSENT}" in re.sub(r"\n+", "\n", seen[kind]["Overview"])
 
 

@@ -148,7 +148,7 @@ export function SizesView() {
 		: [];
 	inClass.sort((a, b) => value(b) - value(a));
 	if (lacks(p, ALLOCATIONS) || !p.sizes.size.length) {
-		return <p class="panel nothing">What sizes blocks had is {NOT_IN_FILE}.</p>;
+		return <p class="panel nothing">The size of each block is {NOT_IN_FILE}.</p>;
 	}
 	return (
 		<>
@@ -213,7 +213,7 @@ export function SizesView() {
 					sites={sites}
 				/>
 			)}
-			<Panel title="Freed blocks by size and lifetime">
+			<Panel title="Freed blocks by size and lifetime" hint={range && 'of the whole run'}>
 				<SizesByLifetime p={p} kept={kept} chosen={cell} onChoose={setCell} />
 			</Panel>
 			{cell && (
