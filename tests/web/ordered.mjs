@@ -39,7 +39,7 @@ async function orderBy(table) {
 
 /** Each table of the view, by each column that it can be ordered by; by keyboard the first column of each. */
 async function orderAll(view) {
-	for (const table of await page.locator('table:visible, [role=treegrid]:visible').elementHandles()) {
+	for (const table of await page.locator('table:visible, [role=treegrid]:visible, [role=grid]:visible').elementHandles()) {
 		const { title, heads } = await table.evaluate(orderBy);
 		if (!heads.length) {
 			seen.unordered.push(`${view}: ${title}`);
@@ -62,6 +62,10 @@ for (const view of await tabs.all()) {
 	await settle(page);
 	await orderAll(await view.textContent());
 }
+
+await page.evaluate(() => (location.hash = 'v=tree&mode=fn'));
+await settle(page);
+await orderAll('Functions');
 
 await page.getByRole('navigation', { name: 'Views' }).getByRole('button', { name: 'Never freed' }).click();
 await page.getByRole('columnheader', { name: 'blocks never freed' }).getByRole('button').click();

@@ -30,7 +30,8 @@ def test_every_table_is_ordered_by_its_heads(browser, pages, browse):
     assert not seen["wrong"], seen["wrong"]
     assert [name for name in seen["unordered"] if not UNORDERED.search(name)] == []
     views = {table["view"] for table in seen["tables"]}
-    assert {"Overview", "Tree", "Sizes & lifetimes", "Never freed & growth", "Threads", "Memory"} <= views, views
+    assert {"Overview", "Tree", "Functions", "Sizes & lifetimes", "Never freed & growth", "Threads", "Memory"} <= views, \
+        views
     assert seen["byKey"] and all(click == key for click, key in seen["byKey"]), seen["byKey"]
     reordered = set()
     for table in seen["tables"]:
@@ -43,7 +44,7 @@ def test_every_table_is_ordered_by_its_heads(browser, pages, browse):
             assert is_rising(values if order == "ascending" else values[::-1]), (where, order, values)
         if one != other:
             reordered.add(table["view"])
-    assert {"Overview", "Tree", "Sizes & lifetimes", "Never freed & growth", "Memory"} <= reordered
+    assert {"Overview", "Tree", "Functions", "Sizes & lifetimes", "Never freed & growth", "Memory"} <= reordered
     assert "sort=never-freed:" in seen["address"] and seen["kept"] == "descending"
 
 

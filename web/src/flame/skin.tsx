@@ -49,14 +49,10 @@ function ownerColour(p: Profile, f: Boxes, symbol: number, node: number): Colour
 	}
 }
 
-export interface TipRow {
-	name: string;
-	value: string;
-	share: string;
-}
+export type TipRow = readonly [name: string, value: string, share: string];
 
-export const tipRows = (rows: TipRow[]) =>
-	rows.map(({ name, value, share }) => (
+export const tipRows = (rows: readonly TipRow[]) =>
+	rows.map(([name, value, share]) => (
 		<tr key={name}>
 			<td>{name}</td>
 			<td class="num">{value}</td>
@@ -96,26 +92,22 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 			),
 		tip: (node) =>
 			tipRows([
-				{
-					name: metricName(metric),
-					value: weight(metric, f.total[node]!),
-					share: percent(f.total[node]!, total),
-				},
-				{
-					name: 'by itself',
-					value: weight(metric, f.self[node]!),
-					share: percent(f.self[node]!, total),
-				},
+				[
+					metricName(metric),
+					weight(metric, f.total[node]!),
+					percent(f.total[node]!, total),
+				],
+				['by itself', weight(metric, f.self[node]!), percent(f.self[node]!, total)],
 				...(lacks(p, ALLOCATIONS) || !metricOf(metric).of_blocks
 					? []
 					: [
-							{
-								name: 'allocations',
-								value: count(f.allocations[node]!),
-								share: lacks(p, TEMPORARY)
+							[
+								'allocations',
+								count(f.allocations[node]!),
+								lacks(p, TEMPORARY)
 									? ''
 									: `${count(f.temporary[node]!)} temporary`,
-							},
+							] as const,
 						]),
 			]),
 	};

@@ -4,7 +4,7 @@ import { diffForest, type DiffBoxes, type Side, type Width } from '../data/compa
 import type { Metric } from '../data/metrics.ts';
 import { Colour } from '../flame/draw.ts';
 import { Flame } from '../flame/flame.tsx';
-import { tipRows, wordsOf, type Skin } from '../flame/skin.tsx';
+import { tipRows, wordsOf, type Skin, type TipRow } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { CopyAs } from '../ui/copyas.tsx';
 import { percent } from '../ui/format.ts';
@@ -38,22 +38,18 @@ function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 			: f.now[node] === 0 && f.before[node]! > 0
 				? 'gone '
 				: '';
-	const costs = (node: number) => [
-		{
-			name: 'before',
-			value: weight(metric, f.before[node]!),
-			share: percent(f.before[node]!, f.before[0]!),
-		},
-		{
-			name: 'now',
-			value: weight(metric, f.now[node]!),
-			share: percent(f.now[node]!, f.now[0]!),
-		},
-		{
-			name: 'difference',
-			value: change(node),
-			share: kind(node) || percent(f.now[node]! - f.before[node]!, f.before[node]!),
-		},
+	const costs = (node: number): TipRow[] => [
+		[
+			'before',
+			weight(metric, f.before[node]!),
+			percent(f.before[node]!, f.before[0]!),
+		],
+		['now', weight(metric, f.now[node]!), percent(f.now[node]!, f.now[0]!)],
+		[
+			'difference',
+			change(node),
+			kind(node) || percent(f.now[node]! - f.before[node]!, f.before[node]!),
+		],
 	];
 	return {
 		profile: f.profile,
@@ -72,7 +68,7 @@ function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 				f,
 				node,
 				costs(node)
-					.map((c) => `${c.name} ${c.value}`)
+					.map(([name, value]) => `${name} ${value}`)
 					.join(', '),
 			),
 		tip: (node) => tipRows(costs(node)),

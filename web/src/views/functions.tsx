@@ -7,12 +7,24 @@ import { metricName, shareTitle, symbolName, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useSize } from '../ui/size.ts';
-import { useSheet } from '../ui/table.tsx';
+import { inOrder, useHead, useOrder, useSheet } from '../ui/table.tsx';
 import { useValue } from '../ui/signals.ts';
 import { barOf } from './nodes.ts';
 
 const ROW = 24;
-type Order = 'total' | 'self';
+const TITLES = { total: 'with callees', self: 'self' };
+
+interface HeadProps {
+	column: number;
+	isOwn?: boolean;
+	children: string;
+}
+
+function Head(props: HeadProps) {
+	const isText = props.column === 1;
+	const head = useHead({ table: 'functions', isText, ...props });
+	return <span role="columnheader" class={isText ? '' : 'num'} {...head} />;
+}
 
 /** All functions, to choose one from; the others of its kind stand where they were. */
 export function FunctionTable() {
@@ -21,16 +33,20 @@ export function FunctionTable() {
 	const a = useValue(state.answer);
 	const picked = useValue(state.selected);
 	const marked = useValue(matched);
-	const [asked, setOrder] = useState<Order | null>(null);
-	const order = asked ?? (t.group === 'function' ? 'total' : 'self');
-	const second = order === 'total' ? 'self' : 'total';
+	const order = useOrder('functions');
+	const [main, other] =
+		t.group === 'function' ? (['total', 'self'] as const) : (['self', 'total'] as const);
 	const [top, setTop] = useState(0);
 	const box = useRef<HTMLDivElement>(null);
 	const { height } = useSize(box);
 	const all = useMemo(() => functionsOf(t, a), [t, a]);
 	const rows = useMemo(() => {
 		const kept = marked ? all.filter((f) => marked.has(f.symbol)) : all;
-		return [...kept].sort((x, y) => y[order] - x[order]);
+		return inOrder(kept, order || 2, (f) => [
+			Math.abs(order) === 1 ? symbolName(p, f.symbol, t.group) : null,
+			f[main],
+			f[other],
+		]);
 	}, [all, order, marked]);
 	const metric = a.lens.metric;
 	useSheet('functions', () => [
@@ -64,14 +80,6 @@ export function FunctionTable() {
 	};
 	const first = Math.max(0, Math.floor(top / ROW) - 4);
 	const shown = rows.slice(first, Math.ceil((top + height) / ROW) + 4);
-	const header = (id: Order) => (
-		<span role="columnheader" class="num" aria-sort={order === id ? 'descending' : 'none'}>
-			<button class="link" onClick={() => setOrder(id)}>
-				{{ total: 'with callees', self: 'self' }[id]}
-				{order === id ? ' ▾' : ''}
-			</button>
-		</span>
-	);
 	return (
 		<div
 			class="treegrid functions"
@@ -84,12 +92,14 @@ export function FunctionTable() {
 			onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 		>
 			<div class="tr th" role="row" aria-rowindex={1}>
-				<span role="columnheader">{t.group}</span>
-				{header(order)}
+				<Head column={1}>{t.group}</Head>
+				<Head column={2} isOwn>
+					{TITLES[main]}
+				</Head>
 				<span role="columnheader" class="num">
 					{shareTitle(a.lens)}
 				</span>
-				{header(second)}
+				<Head column={3}>{TITLES[other]}</Head>
 			</div>
 			<div role="rowgroup" class="rows" style={{ height: `${rows.length * ROW}px` }}>
 				{shown.map((f, i) => (
@@ -112,15 +122,15 @@ export function FunctionTable() {
 						<span
 							role="gridcell"
 							class="num bar"
-							style={barOf(f[order] / (total || 1))}
+							style={barOf(f[main] / (total || 1))}
 						>
-							{weight(metric, f[order])}
+							{weight(metric, f[main])}
 						</span>
 						<span role="gridcell" class="num">
-							{percent(f[order], total)}
+							{percent(f[main], total)}
 						</span>
 						<span role="gridcell" class="num">
-							{weight(metric, f[second])}
+							{weight(metric, f[other])}
 						</span>
 					</div>
 				))}
