@@ -15,22 +15,20 @@ import { programMarks } from './ui/marks.ts';
  * name of a recording, or @ and a range of this one).
  */
 
-const SHORT: Record<string, string> = {
-	'top-down': 'td',
-	'bottom-up': 'bu',
-	around: 'around',
-	functions: 'fn',
-	map: 'map',
-};
-const LONG = Object.fromEntries(Object.entries(SHORT).map(([long, short]) => [short, long]));
+const IS_SO = { true: '1' };
 
-/** What is so or not, and its word. */
-const FLAGS = [
-	['flip', state.isFlipped],
-	['rec', state.foldsRecursion],
-	['clock', state.isClock],
-	['river', state.isRiver],
-] as const;
+/** What is one of several, with their texts; without a word it is what it was at first. */
+const CHOICES = (
+	[
+		['dir', state.direction, { 'bottom-up': 'bu', around: 'around', map: 'map' }],
+		['mode', state.treeMode, { 'bottom-up': 'bu', functions: 'fn' }],
+		['flip', state.isFlipped, IS_SO],
+		['rec', state.foldsRecursion, IS_SO],
+		['clock', state.isClock, IS_SO],
+		['river', state.isRiver, IS_SO],
+		['colour', state.colouring, { module: 'module' }],
+	] as [string, { value: string | boolean }, Record<string, string>][]
+).map(([key, choice, texts]) => ({ key, choice, texts, first: choice.value }));
 
 export function address(lens = state.lens.value): string {
 	const p = state.profile.value;
@@ -38,15 +36,11 @@ export function address(lens = state.lens.value): string {
 	if (state.view.value !== 'overview') {
 		words.unshift(`v=${state.view.value}`);
 	}
-	if (state.direction.value !== 'top-down') {
-		words.push(`dir=${SHORT[state.direction.value]}`);
-	}
-	if (state.treeMode.value !== 'top-down') {
-		words.push(`mode=${SHORT[state.treeMode.value]}`);
-	}
-	words.push(...FLAGS.filter(([, flag]) => flag.value).map(([key]) => `${key}=1`));
-	if (state.colouring.value !== 'owner') {
-		words.push(`colour=${state.colouring.value}`);
+	for (const { key, choice, texts } of CHOICES) {
+		const text = texts[String(choice.value)];
+		if (text) {
+			words.push(`${key}=${text}`);
+		}
 	}
 	const { name, path } = state.zoomed.value ?? {};
 	if (path) {
@@ -116,12 +110,6 @@ function takeWord(key: string, value: string): void {
 				? value
 				: 'overview';
 			break;
-		case 'dir':
-			state.direction.value = (LONG[value] ?? 'top-down') as state.Direction;
-			break;
-		case 'mode':
-			state.treeMode.value = (LONG[value] ?? 'top-down') as state.TreeMode;
-			break;
 		case 'sel':
 			select(value);
 			break;
@@ -143,13 +131,10 @@ function takeWord(key: string, value: string): void {
 				[...value.matchAll(/([\w-]+):(-?\d+)/g)].map((m) => [m[1]!, Number(m[2])]),
 			);
 			break;
-		case 'colour':
-			state.colouring.value = value === 'module' ? value : 'owner';
-			break;
 	}
-	const flag = FLAGS.find(([word]) => word === key);
-	if (flag) {
-		flag[1].value = value === '1';
+	for (const { choice, texts } of CHOICES.filter((each) => each.key === key)) {
+		const [named] = Object.entries(texts).find(([, text]) => text === value) ?? [];
+		choice.value = named === 'true' || (named ?? choice.value);
 	}
 }
 
@@ -166,12 +151,9 @@ export function readAddress(): void {
 	batch(() => {
 		state.lens.value = lens;
 		state.view.value = 'overview';
-		state.direction.value = 'top-down';
-		state.treeMode.value = 'top-down';
 		state.selected.value = state.zoomed.value = null;
-		state.colouring.value = 'owner';
 		state.orders.value = new Map();
-		FLAGS.forEach(([, flag]) => (flag.value = false));
+		CHOICES.forEach(({ choice, first }) => (choice.value = first));
 		state.marks.value = programMarks(p);
 		state.compared.value = null;
 		rest.forEach(([key, value]) => takeWord(key, value));

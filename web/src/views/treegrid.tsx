@@ -10,6 +10,7 @@ import { count, elide, percent } from '../ui/format.ts';
 import { metricName, nodeName, placeOf, weight } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
 import { REST_MS, useRead, useTurn, useValue } from '../ui/signals.ts';
+import { useSize } from '../ui/size.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { inOrder, useHead, useOrder, useSheet, type Value } from '../ui/table.tsx';
 import { areKnown, curveOf, medianLife } from './curves.ts';
@@ -160,11 +161,10 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const order = useOrder('tree');
 	const [at, setAt] = useState(0);
 	const [top, setTop] = useState(0);
-	const [height, setHeight] = useState(400);
-	const [width, setWidth] = useState(1400);
-	const [letter, setLetter] = useState(8);
 	const box = useRef<HTMLDivElement>(null);
 	const ruler = useRef<HTMLElement>(null);
+	const { width, height } = useSize(box);
+	const letter = useSize(ruler).width / 100 || 8;
 	const body = useRef<HTMLDivElement>(null);
 	const shape = useRef(forest.parent);
 
@@ -175,17 +175,6 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			setAt(0);
 		}
 	}, [forest]);
-	useLayoutEffect(() => {
-		const watch = new ResizeObserver(() => {
-			setHeight(box.current!.clientHeight);
-			setWidth(box.current!.clientWidth);
-			setLetter(ruler.current!.offsetWidth / 100);
-		});
-		watch.observe(box.current!);
-		watch.observe(ruler.current!);
-		return () => watch.disconnect();
-	}, []);
-
 	const size = sizeOf(isNarrow ? Math.min(width, 829) : width);
 	const hasBinary = useValue(state.isBinary);
 	const names = extraColumns(size, metric, forest).join('\n');
