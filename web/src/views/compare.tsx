@@ -248,7 +248,7 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 								) : (
 									<Name text={name} />
 								)}{' '}
-								<span class="dim place">{baseName(d.file)}</span>
+								{d.file && <span class="dim place">{baseName(d.file)}</span>}
 							</td>
 						),
 					],

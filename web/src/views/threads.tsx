@@ -130,7 +130,7 @@ export function ThreadsView() {
 							'thread',
 							nameOf,
 							(name, t) => (
-								<th scope="row" class="nowrap">
+								<th scope="row" class={isTree(p) ? '' : 'nowrap'}>
 									{t.name ? (
 										<LensLink of="threads" word={t.name} text={name} />
 									) : (
