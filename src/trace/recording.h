@@ -597,6 +597,11 @@ struct recording {
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 
+/** Is it of several processes, whose resident memory is a sum with shared pages in each? */
+static inline bool recording_is_tree(const struct recording *r) {
+	return r->processes.n > 2;
+}
+
 /** Fill a table with a copy of `count` items. False: beyond the arena's max_bytes. */
 #define RECORDING_PUT(r, table, from, count)                             \
 	((r)->table.n = (uint32_t)(count),                                   \

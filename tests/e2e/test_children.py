@@ -20,6 +20,9 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
+
+import events
 import foreign
 
 FIELDS = ("pid", "ppid", "allocations", "allocated_bytes", "never_freed_bytes", "never_freed_blocks", "peak_bytes",
@@ -423,6 +426,107 @@ def test_pools_of_python(tools, tmp_path, way):
     assert sum(p["allocated_bytes"] for p in workers) > 12 * 50 * 100000
     if way == "fork":
         assert all(p["inherited_bytes"] > 100000 for p in workers)
+
+
+# ---- what they have in memory, as the test itself sees it while all stand still
+
+STANDS = """
+import os, sys, time
+folder, shared, *written = sys.argv[1], *(int(word) << 20 for word in sys.argv[2:])
+def wait(name):
+    open(f"{folder}/is.{name}", "w").close()
+    while not os.path.exists(f"{folder}/go.{name}"):
+        time.sleep(0.02)
+kept = bytearray(shared)
+kept[::4096] = b"x" * len(kept[::4096])
+for i, part in enumerate(written):
+    if os.fork() == 0:
+        kept[:part:4096] = b"y" * len(kept[:part:4096])
+        wait(i)
+        os._exit(0)
+wait("all")
+for _ in written:
+    os.wait()
+"""
+
+
+def in_memory(pids, name="status", key="VmRSS"):
+    """What the kernel says of each, added up."""
+    return sum(int(re.search(rf"^{key}:\s+(\d+) kB", Path(f"/proc/{pid}/{name}").read_text(), re.M)[1]) << 10
+               for pid in pids)
+
+
+class Standing:
+    """A parent with memory and copies of it that have written to parts, all of which wait to be told to go on."""
+
+    def __init__(self, tools, helpers, folder, *megabytes, around=()):
+        self.folder, self.helpers, self.n = folder, helpers, len(megabytes) - 1
+        script = folder / "stands.py"
+        script.write_text(STANDS)
+        self.running = tools.start_record(*around, os.path.realpath(sys.executable), "-S", "-E", script, folder,
+                                          *megabytes, options=("--children",))
+        for name in (*range(self.n), "all"):
+            helpers.wait_until((folder / f"is.{name}").exists)
+
+    def pids(self):
+        def is_one(pid):
+            with contextlib.suppress(OSError):
+                return re.search(r"Name:\tpython.*VmRSS", Path(f"/proc/{pid}/status").read_text(), re.S)
+        return [pid for pid in descendants(self.running.pid) if is_one(pid)]
+
+    def go(self, *names):
+        n = len(self.pids())
+        for name in names:
+            (self.folder / f"go.{name}").touch()
+        if "all" not in names:
+            self.helpers.wait_until(lambda: len(self.pids()) == n - len(names))
+
+    def end(self):
+        self.go(*range(self.n), "all")
+        finished = self.running.wait()
+        assert finished.status == 0, repr(finished)
+        return events.Events(self.running.file).tables["samples"]
+
+
+def near(truth):
+    return pytest.approx(truth, rel=0.02)
+
+
+def held(samples, truth):
+    """How many, from the first to the last that is as much, none of which is anything else."""
+    found = [i for i, s in enumerate(samples) if s["rss_bytes"] == near(truth)]
+    assert len(found) > 1 and found == list(range(found[0], found[-1] + 1)), (truth, samples)
+    return found[-1] + 1
+
+
+def test_the_memory_of_a_tree_is_that_of_its_processes(tools, helpers, tmp_path):
+    standing = Standing(tools, helpers, tmp_path, 80, 0, 20, 60)
+    first = in_memory(standing.pids())
+    assert len(standing.pids()) == 4 and first > 320 << 20
+    time.sleep(0.8)
+    standing.go(2)
+    second = in_memory(standing.pids())
+    time.sleep(0.8)
+    samples = standing.end()
+    held(samples[held(samples, first):], second)
+    most = max(s["rss_bytes"] for s in samples)
+    report = tools.print(standing.running.file).stdout
+    assert most == near(first) and tools.json(standing.running.file)["summary"]["peak_rss_bytes"] == most
+    assert re.search(r"peak RSS +[\d.]+ MB  added up$", report, re.M), report
+    assert "of 4 processes: sums; RSS counts shared pages once per process" in report
+    assert re.search(r"^peak RSS \(including heaptrack overhead\): [\d.]+M$", report, re.M)
+
+
+def test_a_storm_beside_it_makes_no_gap_in_its_memory(tools, helpers, tmp_path):
+    """Those that end while all are read are missing, and nothing else is."""
+    standing = Standing(tools, helpers, tmp_path, 60, 0, around=(
+        "bash", "-c", "seq 5000 | xargs -n 1 -P 8 /bin/true & \"$@\"", "-"))
+    least = in_memory(standing.pids()) * 99 // 100
+    time.sleep(2)
+    samples = standing.end()
+    enough = [i for i, s in enumerate(samples) if s["rss_bytes"] > least]
+    assert len(enough) > 3 and enough == list(range(enough[0], enough[-1] + 1)), (least, samples)
+    assert sum(c["processes"] for c in tools.json(standing.running.file)["commands"]) > 300
 
 
 WRITES = """

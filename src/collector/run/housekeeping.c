@@ -129,8 +129,11 @@ enum rec_look_at run_housekeep(struct run *run, bool is_idle) {
 		run_tree_see_ends(run);
 	}
 	if (run->now_ns >= run->samples.next_ns) {
-		samples_take(&run->samples, run->program, run->now_ns, is_idle,
-				aggregate_now(run_aggregate(run)).live_bytes, &run->segment);
+		if (samples_take(&run->samples, run->program, run->now_ns, is_idle,
+					aggregate_now(run_aggregate(run)).live_bytes, &run->segment) &&
+				run->tree) {
+			run_tree_sample(run);
+		}
 		ending_look(&run->ending, run->program, run->now_ns);
 		if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0) {
 			// No image has announced itself, and maybe none will

@@ -327,6 +327,9 @@ void run_tree_thread(const struct member *m, uint32_t thread);
 /** Between rounds: see which processes have ended. */
 void run_tree_see_ends(struct run *run);
 
+/** The newest sample is of the program: make it one of all, or drop it. */
+void run_tree_sample(struct run *run);
+
 /** The program has ended, and the order is finished. */
 void run_tree_end(struct run *run);
 

@@ -14,7 +14,7 @@ static void copy_tables(struct recording *r, const struct run *run) {
 	(void)RECORDING_PUT(r, locations, run->tries.locations, run->tries.n_locations);
 	(void)RECORDING_PUT(r, frames, frames->items, frames->n);
 	(void)RECORDING_PUT(r, nodes, run->tries.nodes, run->tries.n_nodes);
-	(void)RECORDING_PUT(r, samples, run->samples.items, run->tree ? 0 : run->samples.n);
+	(void)RECORDING_PUT(r, samples, run->samples.items, run->samples.n);
 	(void)RECORDING_PUT(r, images, run->images.items, run->images.n);
 	(void)RECORDING_PUT(r, allocators, run->allocators.items, run->allocators.n);
 }
@@ -105,10 +105,14 @@ static void put_peak_range(struct rec_summary *summary, const struct run *run) {
 	}
 }
 
-static void put_process(struct rec_summary *summary, const struct run *run) {
+static void put_process(struct recording *r, const struct run *run) {
+	struct rec_summary *summary = &r->summary;
 	summary->failed = order_counts(run->order).failed;
-	if (run->tree) {
-		return; // of one process: it would say nothing of the others
+	if (recording_is_tree(r)) { // the rest, of one process, would say nothing of the others
+		const struct rec_sample *most = MOST(s, r->samples, s->rss_bytes);
+		summary->peak_rss_bytes = most ? most->rss_bytes : 0;
+		summary->peak_rss_time_ns = most ? most->time_ns : 0;
+		return;
 	}
 	put_peak_rss(summary, run);
 	struct process_usage usage = run->end.usage;
@@ -159,7 +163,7 @@ struct recording *run_state(struct run *run, bool is_last) {
 		m->image = m->image < r->images.n ? m->image : r->images.n;
 	}
 	put_quality(&r->quality, run);
-	put_process(&r->summary, run);
+	put_process(r, run);
 	put_peak_range(&r->summary, run);
 	put_meta(&r->meta, run, is_last);
 	return r;

@@ -42,13 +42,18 @@ static uint64_t at_most(uint64_t bytes, uint64_t most) {
 	return bytes < most ? bytes : most;
 }
 
-void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+uint64_t samples_ours(const struct segment *segment, const struct process_memory *memory) {
+	return at_most(segment_bytes(segment), memory->rss_shmem_bytes) +
+			at_most(trie_bytes(segment), memory->rss_anon_bytes);
+}
+
+bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		const struct segment *segment) {
 	s->next_ns = now_ns + next_gap(s, now_ns, is_idle);
 	struct process_memory memory;
 	struct process_usage usage;
 	if (!process_memory(pid, &memory)) {
-		return;
+		return false;
 	}
 	(void)process_usage(pid, &usage);
 	COPY_FIELDS(s, &memory, code_bytes, seccomp_mode);
@@ -65,9 +70,9 @@ void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 					n_threads),
 			FIELDS_OF(&usage, minor_faults, major_faults),
 			.time_ns = now_ns,
-			.ours_bytes = at_most(segment_bytes(segment), memory.rss_shmem_bytes) +
-					at_most(trie_bytes(segment), memory.rss_anon_bytes),
+			.ours_bytes = samples_ours(segment, &memory),
 			.heap_bytes = heap_bytes,
 	};
 	(void)vec_add(s, sample);
+	return true;
 }

@@ -289,8 +289,11 @@ struct samples {
 	uint32_t seccomp_mode;
 };
 
-/** Take one, when next_ns is reached. The segment tells how much of the memory is ours. */
-void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+/** How much of a process's memory is ours. */
+uint64_t samples_ours(const struct segment *segment, const struct process_memory *memory);
+
+/** Take one, when next_ns is reached. False: there is none, as the process has ended. */
+bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		const struct segment *segment);
 
 // ---- allocators that are not recorded (docs/recorder.md)

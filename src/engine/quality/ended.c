@@ -96,7 +96,7 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 			: "memory had run out";
 	if (r->looks.n > 0) {
 		put_last_look(r, &seen);
-	} else if (last && last->rss_bytes > last->ours_bytes) {
+	} else if (last && last->rss_bytes > last->ours_bytes && !recording_is_tree(r)) {
 		buffer_printf(&seen, ", the last RSS seen %s",
 				HUMAN_BYTES(last->rss_bytes - last->ours_bytes));
 	}

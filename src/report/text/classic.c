@@ -269,8 +269,8 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 	if (!(r->missing & REC_PEAK_BYTES)) {
 		buffer_printf(out, "peak heap memory consumption: %s\n", HUMAN_CLASSIC(s->peak_bytes));
 	}
-	const bool is_tree = r->processes.n > 2;
-	if (r->meta.source != REC_IMPORTED && !is_tree) {
+	const bool is_tree = recording_is_tree(r);
+	if (is_tree ? s->peak_rss_bytes > 0 : r->meta.source != REC_IMPORTED) {
 		buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
 				HUMAN_CLASSIC(s->peak_rss_bytes));
 	}
@@ -278,8 +278,9 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 		buffer_printf(out, "total memory leaked: %s\n", HUMAN_CLASSIC(s->live_bytes));
 	}
 	if (is_tree) {
-		buffer_printf(out, "of %" PRIu32 " processes: sums; their RSS is not known\n",
-				r->processes.n - 1);
+		buffer_printf(out, "of %" PRIu32 " processes: sums; %s\n", r->processes.n - 1,
+				s->peak_rss_bytes ? "RSS counts shared pages once per process"
+								  : "their RSS is not known");
 	}
 	if (s->suppressed_bytes) {
 		buffer_printf(out, "suppressed leaks: %s\n", HUMAN_CLASSIC(s->suppressed_bytes));

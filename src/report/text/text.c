@@ -58,7 +58,7 @@ static void put_title(struct page *p) {
 	if (!(p->r->missing & REC_TIME)) {
 		buffer_printf(p->out, "   %s", HUMAN_DURATION(m->duration_ns));
 	}
-	if (p->r->processes.n > 2) {
+	if (recording_is_tree(p->r)) {
 		buffer_printf(p->out, "   %s processes", HUMAN_COUNT(p->r->processes.n - 1));
 	}
 	const char *verdict = QUALITY_VERDICT(p->r);
@@ -215,7 +215,8 @@ static void put_totals(struct page *p) {
 	bool has_peak = s->peak_bytes && !(r->missing & (REC_PEAK_BYTES | REC_TIME));
 	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, HUMAN_BYTES(s->peak_bytes)),
 			has_peak ? FORMAT(64, "at %s", HUMAN_DURATION(s->peak_time_ns)) : "", "peak RSS",
-			s->peak_rss_bytes ? HUMAN_BYTES(s->peak_rss_bytes) : "unknown", "");
+			s->peak_rss_bytes ? HUMAN_BYTES(s->peak_rss_bytes) : "unknown",
+			s->peak_rss_bytes && recording_is_tree(r) ? "added up" : "");
 	put_never_freed(p);
 	bool is_brief = r->meta.duration_ns < 1000000000; // too short to extrapolate
 	const char *pace = r->missing & (REC_ALLOCATIONS | REC_TIME) ? ""

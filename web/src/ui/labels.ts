@@ -82,7 +82,6 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 
 /** What the dashed line is. */
 export const residentMeans =
-	"Memory of the whole process that was in RAM, the recorder's part included: " +
-	"sampled a few times a second, " +
-	'and its peak as the kernel knows it. What was allocated and not yet written is not in it, ' +
-	'so the heap can be higher.';
+	"Memory that was in RAM, the recorder's part included; of several processes " +
+	'the sum, with what they share in each. ' +
+	'What was allocated and not yet written is not in it, so the heap can be higher.';

@@ -190,7 +190,7 @@ function RunFacts() {
 		['allocated', !lacks(p, ALLOCATED) && bytes(s.allocated_bytes)],
 		['frees', !lacks(p, ALLOCATIONS) && count(s.frees)],
 		['reallocations', !isImported(p) && count(s.reallocations)],
-		['peak RSS', s.peak_rss_bytes && bytes(s.peak_rss_bytes)],
+		['peak RSS' + (isTree(p) ? ', added up' : ''), s.peak_rss_bytes && bytes(s.peak_rss_bytes)],
 		[isTree(p) ? 'first process' : 'process', program.pid && program.pid + host],
 		['executable', program.executable],
 	];

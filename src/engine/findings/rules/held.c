@@ -18,7 +18,7 @@ static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_
 static void put_time_to_limit(struct finder *f, uint64_t rate) {
 	const struct recording *r = f->r;
 	uint64_t limit = r->meta.memory_limit_bytes;
-	if (limit == 0 || r->samples.n == 0 || rate == 0) {
+	if (limit == 0 || r->samples.n == 0 || rate == 0 || recording_is_tree(r)) {
 		return;
 	}
 	const struct rec_sample *last = &r->samples.items[r->samples.n - 1];

@@ -200,7 +200,8 @@ static void put_most_in_memory(struct finder *f) {
 	const struct rec_summary *s = &f->r->summary;
 	bool is_swapped = ANY(i, f->r->looks.n, f->r->looks.items[i].swap_bytes > 0);
 	if (s->peak_rss_bytes > 0 && s->peak_rss_bytes < s->peak_bytes / 2 && !is_swapped &&
-			f->r->meta.source < REC_IMPORTED && f->r->meta.is_complete) {
+			!recording_is_tree(f->r) && f->r->meta.source < REC_IMPORTED &&
+			f->r->meta.is_complete) {
 		SAY(f, "; of the %s, at most %s were in memory (the peak RSS)", HUMAN_BYTES(s->peak_bytes),
 				HUMAN_BYTES(s->peak_rss_bytes));
 		finder_put(f, "peak_rss_bytes", s->peak_rss_bytes);

@@ -121,7 +121,7 @@ void find_rss_step(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct step s = largest_step(r);
 	const double even = (double)r->summary.peak_rss_bytes / (double)(r->meta.duration_ns + 1);
-	if (s.bytes < STEP_BYTES ||
+	if (s.bytes < STEP_BYTES || recording_is_tree(r) ||
 			(double)s.bytes < STEEP * even * (double)(s.to->time_ns - s.from->time_ns)) {
 		return;
 	}

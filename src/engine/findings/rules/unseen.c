@@ -103,7 +103,8 @@ void find_outside_growing(struct finder *f) {
 	const struct recording *r = f->r;
 	uint64_t *times = FINDER_NEW(f, uint64_t, r->samples.n);
 	uint64_t *bytes = FINDER_NEW(f, uint64_t, r->samples.n);
-	if (r->samples.n < MIN_SAMPLES || finder_has_said(f, "mapped-growing", NULL)) {
+	if (r->samples.n < MIN_SAMPLES || recording_is_tree(r) ||
+			finder_has_said(f, "mapped-growing", NULL)) {
 		return;
 	}
 	outside_of_heap(r, times, bytes);
