@@ -460,6 +460,7 @@ struct rec_sample {
 	uint64_t ours_bytes; // the recorder's: its segment, and private memory of its trie
 	uint64_t heap_bytes; // live at that moment, as recorded
 	uint64_t minor_faults, major_faults;
+	uint64_t pss_bytes; // with shared pages divided among those that map them; 0: not read
 	uint32_t n_threads;
 };
 
@@ -600,6 +601,11 @@ struct recording {
 /** Is it of several processes, whose resident memory is a sum with shared pages in each? */
 static inline bool recording_is_tree(const struct recording *r) {
 	return r->processes.n > 2;
+}
+
+/** The sample with the most Pss, where that was read of all processes of a tree; or NULL. */
+static inline const struct rec_sample *recording_most_pss(const struct recording *r) {
+	return recording_is_tree(r) ? MOST(s, r->samples, s->pss_bytes) : NULL;
 }
 
 /** Fill a table with a copy of `count` items. False: beyond the arena's max_bytes. */

@@ -15,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -450,6 +451,10 @@ for _ in written:
 """
 
 
+SECOND = 1000000000
+PSS = ("smaps_rollup", "Pss")
+
+
 def in_memory(pids, name="status", key="VmRSS"):
     """What the kernel says of each, added up."""
     return sum(int(re.search(rf"^{key}:\s+(\d+) kB", Path(f"/proc/{pid}/{name}").read_text(), re.M)[1]) << 10
@@ -461,12 +466,17 @@ class Standing:
 
     def __init__(self, tools, helpers, folder, *megabytes, around=()):
         self.folder, self.helpers, self.n = folder, helpers, len(megabytes) - 1
+        self.started = time.monotonic()
         script = folder / "stands.py"
         script.write_text(STANDS)
         self.running = tools.start_record(*around, os.path.realpath(sys.executable), "-S", "-E", script, folder,
                                           *megabytes, options=("--children",))
         for name in (*range(self.n), "all"):
             helpers.wait_until((folder / f"is.{name}").exists)
+
+    def until_pss_is_read(self):
+        """After 1 s, 2 s, 4 s and so on, with the next sample, which is up to 2 s later."""
+        time.sleep(time.monotonic() - self.started + 3)
 
     def pids(self):
         def is_one(pid):
@@ -501,20 +511,62 @@ def held(samples, truth):
 
 def test_the_memory_of_a_tree_is_that_of_its_processes(tools, helpers, tmp_path):
     standing = Standing(tools, helpers, tmp_path, 80, 0, 20, 60)
-    first = in_memory(standing.pids())
-    assert len(standing.pids()) == 4 and first > 320 << 20
-    time.sleep(0.8)
+    first, first_pss = in_memory(standing.pids()), in_memory(standing.pids(), *PSS)
+    assert len(standing.pids()) == 4 and first > 320 << 20 and 160 << 20 < first_pss < 200 << 20
+    standing.until_pss_is_read()
     standing.go(2)
-    second = in_memory(standing.pids())
-    time.sleep(0.8)
+    second, second_pss = in_memory(standing.pids()), in_memory(standing.pids(), *PSS)
+    standing.until_pss_is_read()
     samples = standing.end()
-    held(samples[held(samples, first):], second)
+    behind = held(samples, first)
+    held(samples[behind:], second)
+    for part, truth in ((samples[:behind], first_pss), (samples[behind:], second_pss)):
+        assert near(truth) in [s["pss_bytes"] for s in part], (truth, samples)
+    assert all(s["pss_bytes"] <= s["rss_bytes"] for s in samples)
+    read = [s["time_ns"] for s in samples if s["pss_bytes"]]
+    assert all(later - time_ns > min(10 * SECOND, max(SECOND, time_ns)) * 9 // 10 for time_ns, later in zip(read, read[1:]))
     most = max(s["rss_bytes"] for s in samples)
     report = tools.print(standing.running.file).stdout
-    assert most == near(first) and tools.json(standing.running.file)["summary"]["peak_rss_bytes"] == most
+    known = tools.json(standing.running.file)
+    summary = known["summary"]
+    assert most == near(first) == summary["peak_rss_bytes"] and summary["peak_pss_bytes"] == near(first_pss)
+    numbers = next(f["numbers"] for f in known["findings"] if f["id"] == "processes-at-peak")
+    assert numbers["rss_bytes"] == near(first) and numbers["pss_bytes"] == summary["peak_pss_bytes"]
     assert re.search(r"peak RSS +[\d.]+ MB  added up$", report, re.M), report
-    assert "of 4 processes: sums; RSS counts shared pages once per process" in report
+    assert "of 4 processes: sums; RSS counts shared pages once per process; PSS, which divides them: 1" in report
     assert re.search(r"^peak RSS \(including heaptrack overhead\): [\d.]+M$", report, re.M)
+
+
+HIDES = """
+import ctypes, os, sys, time
+kept = bytearray(50 << 20)
+kept[::4096] = b"x" * len(kept[::4096])
+if os.fork() == 0:
+    if len(sys.argv) > 1:
+        ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+    time.sleep(1.7)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up rights")
+@pytest.mark.parametrize("hides", [True, False])
+def test_what_may_not_be_read_of_one_is_claimed_of_none(tools, tmp_path, hides):
+    folder = Path(tempfile.mkdtemp(prefix="heaptrack-"))
+    try:
+        folder.chmod(0o777)
+        (folder / "hides.py").write_text(HIDES)
+        file = folder / "its.zst"
+        finished = tools.run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tools.heaptrack, "-q", "--children",
+                             "-o", file, os.path.realpath(sys.executable), "-E", folder / "hides.py", *["hides"] * hides)
+        assert finished.status == 0, repr(finished)
+        summary = tools.json(file)["summary"]
+        samples = events.Events(file).tables["samples"]
+    finally:
+        shutil.rmtree(folder)
+    assert summary["peak_rss_bytes"] > 100 << 20 and any(s["pss_bytes"] for s in samples) != hides
+    assert ("peak_pss_bytes" in summary) != hides
 
 
 def test_a_storm_beside_it_makes_no_gap_in_its_memory(tools, helpers, tmp_path):

@@ -48,7 +48,7 @@ TABLES = {
                        6: "temporary P"}),
     25: ("threads", {1: "tid D", 3: "name P", 4: "n_merged P"}),
     27: ("samples", {1: "time_ns D", 2: "rss_bytes D", 3: "rss_anon_bytes D", 6: "ours_bytes D",
-                     7: "heap_bytes D"}),
+                     7: "heap_bytes D", 14: "pss_bytes P"}),
     28: ("children", {1: "pid D", 2: "name P", 3: "exe P", 4: "is_fork P", 5: "peak_rss_bytes P",
                       6: "why P"}),
     29: ("images", {1: "exe P", 2: "time_ns D", 3: "is_unrecorded P", 4: "is_too_narrow P", 6: "why P"}),

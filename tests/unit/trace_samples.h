@@ -172,6 +172,7 @@ static inline void sample_around(struct recording *r, uint64_t *random) {
 		s->ours_bytes = 1 << 20;
 		s->heap_bytes = s->rss_bytes / 3;
 		s->minor_faults = i * 5;
+		s->pss_bytes = i % 3 ? 0 : s->rss_bytes / 5;
 		s->n_threads = 1 + i;
 	}
 	SAMPLE_ROWS(r, children, 2);

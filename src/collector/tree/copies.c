@@ -16,7 +16,6 @@ void tree_inherit(struct tree *t, struct tree_process *p) {
 /** Pages that it shared at first and has for itself now: no more than either change. */
 static void look_at_copy(struct member *m, struct tree_process *p) {
 	enum { INHERITED_LEAST = 8000000 };
-	const uint64_t second_ns = 1000000000, age_ns = m->run->now_ns - p->row.start_ns;
 	const struct member *parent = process_at(m->run->tree, p->row.parent)->member;
 	char text[4096] = "";
 	tree_inherit(m->run->tree, p);
@@ -36,10 +35,7 @@ static void look_at_copy(struct member *m, struct tree_process *p) {
 					   come = private_bytes - m->private_bytes;
 		RAISE_TO(p->row.dirtied_bytes, gone < come ? gone : come);
 	}
-	m->look_ns = m->run->now_ns +
-			(age_ns < second_ns                       ? second_ns
-							: age_ns > 10 * second_ns ? 10 * second_ns
-													  : age_ns);
+	m->look_ns = m->run->now_ns + tree_gap_ns(m->run->now_ns - p->row.start_ns);
 }
 
 void tree_look_at_copies(struct run *run) {

@@ -28,6 +28,7 @@ struct tree {
 	struct trace_event batch[FEED_BATCH];
 	uint64_t lost_events; // of processes that have ended
 	uint64_t late_frees;  // of blocks that had ended with their process
+	uint64_t pss_ns;      // when to read Pss; 0: not yet
 	uint32_t n_regions;
 };
 
@@ -37,6 +38,12 @@ static inline struct tree_process *process_at(struct tree *t, uint32_t process) 
 
 /** Find out what a copy has inherited, once its parent's fork has come up in the order. */
 void tree_inherit(struct tree *t, struct tree_process *p);
+
+/** Until the next look at pages, of what is so old: they are rarer and rarer, as they cost time. */
+static inline uint64_t tree_gap_ns(uint64_t age_ns) {
+	const uint64_t least_ns = 1000000000, most_ns = 10 * least_ns;
+	return age_ns < least_ns ? least_ns : age_ns > most_ns ? most_ns : age_ns;
+}
 
 /** See which of the pages that copies shared with their parents are no longer shared. */
 void tree_look_at_copies(struct run *run);

@@ -108,6 +108,11 @@ static void put_summary(const struct facts *f) {
 	put_old(f, "before_attach_freed_blocks", s->old_freed_blocks);
 	put_old(f, "before_attach_freed_bytes", s->old_freed_bytes);
 	json_number_if(j, "peak_rss_bytes", s->peak_rss_bytes > 0, s->peak_rss_bytes);
+	const struct rec_sample *pss = recording_most_pss(r);
+	if (pss) {
+		json_number(j, "peak_pss_bytes", pss->pss_bytes);
+		json_number(j, "peak_pss_time_ns", pss->time_ns);
+	}
 	json_number(j, "system_memory_bytes", r->meta.system_memory_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
 	JSON_FIELDS(j, &r->quality, lost_events, truncated_stacks);

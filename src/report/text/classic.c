@@ -278,9 +278,11 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 		buffer_printf(out, "total memory leaked: %s\n", HUMAN_CLASSIC(s->live_bytes));
 	}
 	if (is_tree) {
-		buffer_printf(out, "of %" PRIu32 " processes: sums; %s\n", r->processes.n - 1,
+		const struct rec_sample *pss = recording_most_pss(r);
+		buffer_printf(out, "of %" PRIu32 " processes: sums; %s%s%s\n", r->processes.n - 1,
 				s->peak_rss_bytes ? "RSS counts shared pages once per process"
-								  : "their RSS is not known");
+								  : "their RSS is not known",
+				pss ? "; PSS, which divides them: " : "", pss ? HUMAN_CLASSIC(pss->pss_bytes) : "");
 	}
 	if (s->suppressed_bytes) {
 		buffer_printf(out, "suppressed leaks: %s\n", HUMAN_CLASSIC(s->suppressed_bytes));

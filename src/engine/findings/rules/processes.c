@@ -18,6 +18,17 @@ static uint32_t count_processes(const struct breakdown *b) {
 	return (uint32_t)SUM(i, b->n, b->parts[i].costs.blocks > 0); // others allocated before or after
 }
 
+/** How much memory copies share: what top adds up, and what it is without counting pages twice. */
+static void say_shared(struct finder *f) {
+	const struct rec_sample *s = recording_most_pss(f->r);
+	if (s) {
+		SAY(f, "; at %s, all together had %s of RSS as top adds it up, %s with shared pages",
+				HUMAN_DURATION(s->time_ns), HUMAN_BYTES(s->rss_bytes), HUMAN_BYTES(s->pss_bytes));
+		SAY(f, " divided among those that map them (PSS)");
+		FINDER_PUT(f, s, rss_bytes, pss_bytes);
+	}
+}
+
 void find_processes_at_peak(struct finder *f) {
 	const uint64_t peak = f->r->summary.peak_bytes;
 	struct lens l = lens_whole();
@@ -47,6 +58,7 @@ void find_processes_at_peak(struct finder *f) {
 	}
 	finder_put(f, "bytes", most->costs.bytes);
 	finder_put(f, "processes", n_all);
+	say_shared(f);
 	f->draft.lens = (const char *)lens_text(&l, f->r, f->arena).data;
 	finder_say(f, FINDING_EXPLAINS, millionths(most->costs.bytes, peak));
 }
