@@ -515,6 +515,7 @@ struct rec_process {
 	uint64_t inherited_bytes, inherited_blocks; // live in its parent at the fork
 	uint64_t inherited_freed;                   // inherited blocks that it freed or reallocated
 	uint64_t dirtied_bytes; // pages shared with its parent at first, no longer; 0: none seen
+	uint64_t peak_rss_bytes, pss_bytes, pss_time_ns; // at the last samples with either; 0: none
 };
 
 /** A file that processes executed. Row 0 is none. */

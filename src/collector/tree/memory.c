@@ -22,6 +22,10 @@ static void poll_ends(const struct run *run, struct pollfd fds[CELLS_MAX], size_
 	(void)poll(fds, n, 0);
 }
 
+static struct rec_process *row_of(const struct member *m) {
+	return &process_at(m->run->tree, m->process)->row;
+}
+
 /** Add up the others. False: one is neither readable nor gone. */
 static bool add_others(struct run *run, struct rec_sample *sum) {
 	const size_t n = run->members.n;
@@ -40,6 +44,7 @@ static bool add_others(struct run *run, struct rec_sample *sum) {
 			ADD_FIELDS(sum, &memory[i], rss_bytes, rss_anon_bytes, rss_file_bytes, rss_shmem_bytes,
 					n_threads);
 			sum->ours_bytes += samples_ours(m->segment, &memory[i]);
+			RAISE_TO(row_of(m)->peak_rss_bytes, memory[i].peak_rss_bytes);
 		}
 	}
 	return is_whole;
@@ -67,6 +72,11 @@ static bool add_pss(struct run *run, struct rec_sample *sum, uint64_t *cost_ns) 
 	is_whole = is_whole && ALL(i, n, pss[i] == 0 || fds[i].revents == 0);
 	for (size_t i = 0; i < n && is_whole; i++) {
 		sum->pss_bytes += pss[i];
+		if (pss[i] > 0) {
+			struct rec_process *row = row_of(run->members.items[i]);
+			row->pss_bytes = pss[i];
+			row->pss_time_ns = sum->time_ns;
+		}
 	}
 	return is_whole;
 }
@@ -76,6 +86,7 @@ void run_tree_sample(struct run *run) {
 	struct rec_sample *sum = &s->items[s->n - 1];
 	uint64_t cost_ns, start_ns = clock_thread_cpu_ns(), now_ns = run->now_ns;
 	sum->minor_faults = sum->major_faults = 0; // not read of the others
+	row_of(&run->first)->peak_rss_bytes = s->peak_rss_bytes;
 	const bool is_whole = add_others(run, sum);
 	if (!is_whole) {
 		s->n--;

@@ -220,6 +220,9 @@ void processes_put_json(struct json *j, const struct recording *r) {
 		JSON_FIELDS(j, p, inherited_bytes, inherited_blocks);
 		json_number(j, "inherited_freed_blocks", p->inherited_freed);
 		json_number_if(j, "dirtied_bytes", p->dirtied_bytes > 0, p->dirtied_bytes);
+		json_number_if(j, "peak_rss_bytes", p->peak_rss_bytes > 0, p->peak_rss_bytes);
+		json_number_if(j, "pss_bytes", p->pss_bytes > 0, p->pss_bytes);
+		json_number_if(j, "pss_time_ns", p->pss_bytes > 0, p->pss_time_ns);
 	}
 }
 

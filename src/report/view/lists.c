@@ -119,6 +119,8 @@ static void put_process(struct viewer *v, uint32_t row, const uint32_t *first, c
 	put_right(v->out, HUMAN_COMPACT(p->peak_bytes), 9);
 	put_right(v->out, HUMAN_COMPACT(p->live_bytes), 9);
 	put_right(v->out, p->inherited_bytes ? HUMAN_COMPACT(p->inherited_bytes) : "", 10);
+	put_right(v->out, p->peak_rss_bytes ? HUMAN_COMPACT(p->peak_rss_bytes) : "", 10);
+	put_right(v->out, p->pss_bytes ? HUMAN_COMPACT(p->pss_bytes) : "", 9);
 	put_right(v->out, HUMAN_COUNT(p->allocations), 13);
 	put_right(v->out, p->end_ns ? HUMAN_DURATION(p->end_ns - p->start_ns) : "", 10);
 	put_right(v->out,
@@ -149,7 +151,8 @@ void view_put_processes(struct viewer *v) {
 		first[above[i]] = i;
 	}
 	buffer_text(v->out,
-			"     peak    never  inherited  allocations     lived  exit  process\n"
+			"     peak    never  inherited  peak RSS      PSS"
+			"  allocations     lived  exit  process\n"
 			"             freed\n");
 	for (uint32_t i = n ? first[0] : 0; i; i = next[i]) {
 		put_process(v, i, first, next, 0);
