@@ -19,7 +19,7 @@ import pytest
 
 from attaching import changed_code, known
 from conftest import wait_until
-from test_children import COMPARED, told
+from test_children import COMPARED, PSS, STANDS, events, in_memory, near, near_pss, told
 
 pytestmark = pytest.mark.attach
 
@@ -130,6 +130,30 @@ def check(build, tmp_path, tree):
     assert not quality["unknown_frees"] and not quality.get("lost_events", 0) and not quality.get("double_allocations", 0)
     assert summary.get("peak_bytes_low") is None and summary.get("peak_bytes_high") is None, summary
     return document
+
+
+# ---- what they have in memory
+
+def test_the_memory_of_a_tree_that_runs_already(build, grow, listen, tmp_path):
+    """Copies that have written to part of what they share; one of them ends."""
+    script = tmp_path / "stands.py"
+    script.write_text(STANDS)
+    tree = grow([os.path.realpath(sys.executable), "-S", "-E", script, tmp_path, "80", "0", "40"], 2)
+    wait_until(lambda: all((tmp_path / f"is.{name}").exists() for name in (0, 1, "all")))
+    process, started = listen(tree.pid), time.monotonic()
+    truth, pss = in_memory(family(tree.pid)), in_memory(family(tree.pid), *PSS)
+    time.sleep(time.monotonic() - started + 2.3)
+    (tmp_path / "go.1").touch()
+    time.sleep(2.5)  # when nothing happens, there is a sample every 2 s
+    less = in_memory([tree.pid, family(tree.pid)[1]])
+    finish(process)
+    rss = [s["rss_bytes"] for s in events.Events(tmp_path / "tree.zst").tables["samples"]]
+    summary = known(build, tmp_path / "tree.zst")["summary"]
+    assert rss[-1] == near(less) and summary["peak_rss_bytes"] == max(rss) == near(truth), (rss, less, truth)
+    assert summary["peak_pss_bytes"] == near_pss(pss), (summary, pss)
+    for name in (0, "all"):
+        (tmp_path / f"go.{name}").touch()
+    assert tree.wait() == 0
 
 
 # ---- what is recorded
