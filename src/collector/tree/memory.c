@@ -9,9 +9,9 @@
 #include <poll.h>
 
 enum {
-	COST = 100,              // each of the two takes a 100th of a CPU
-	RETRY_NS = 5000000,      // after a sample in which a process was ending
-	PSS_MOST_NS = 500000000, // if it takes longer it is given up
+	COST = 100,               // each of the two takes a 100th of a CPU
+	RETRY_NS = 5000000,       // after a sample in which a process was ending
+	PSS_MOST_NS = 1000000000, // if it takes longer it is given up
 };
 
 /** See which of the members have ended; the first is not asked. */
