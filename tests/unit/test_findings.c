@@ -273,6 +273,50 @@ static void says_when_a_container_is_full(void **state) {
 			"reached in 3 min 18 s"));
 }
 
+/** Of several processes, RSS is a sum: no limit, no growth and no largest heap is held against it. */
+static void takes_no_sum_for_the_memory_of_one(void **state) {
+	(void)state;
+	static struct rec_sample samples[64];
+	static struct rec_process processes[3];
+	static struct rec_command commands[2];
+	const uint64_t rss_bytes = r.summary.peak_rss_bytes;
+	for (uint32_t i = 0; i < 64; i++) {
+		samples[i] = (struct rec_sample){.time_ns = i * 30 * MS,
+				.rss_bytes = 6000000 + i * 300000ull,
+				.pss_bytes = i * 50000};
+	}
+	take(2000);
+	r.samples.items = samples, r.samples.n = 64;
+	r.summary.peak_rss_bytes = 1600000;
+	r.meta.memory_limit_bytes = 30000000;
+	struct findings one = make();
+	assert_non_null(find(&one, "outside-growing"));
+	assert_non_null(strstr(find(&one, "peak")->text, "in memory"));
+	assert_non_null(strstr(find(&one, "never-freed")->text, "the limit"));
+	processes[1].command = processes[2].command = 1;
+	r.processes.items = processes, r.processes.n = 3;
+	r.commands.items = commands, r.commands.n = 2;
+	for (uint32_t i = 0; i < r.stacks.n; i++) {
+		r.stacks.items[i].command = 1;
+	}
+	struct findings tree = make();
+	r.samples.n = 0;
+	struct findings unread = make();
+	r.summary.peak_rss_bytes = rss_bytes;
+	for (uint32_t i = 0; i < r.stacks.n; i++) {
+		r.stacks.items[i].command = 0;
+	}
+	assert_null(find(&tree, "outside-growing"));
+	assert_null(strstr(find(&tree, "peak")->text, "in memory"));
+	assert_null(strstr(find(&tree, "never-freed")->text, "the limit"));
+	const struct finding *together = find(&tree, "processes-at-peak");
+	assert_non_null(strstr(together->text,
+			"; at 1.89 s, all together had 24.9 MB of RSS as top adds it up, 3.1 MB with shared pages "
+			"divided among those that map them (PSS)."));
+	assert_int_equal(finding_number(together, "pss_bytes"), 63 * 50000);
+	assert_null(strstr(find(&unread, "processes-at-peak")->text, "RSS"));
+}
+
 static void says_that_all_was_freed(void **state) {
 	(void)state;
 	for (uint32_t i = 0; i < r.intervals.n; i++) {
@@ -725,6 +769,7 @@ int main(void) {
 			TEST(gives_short_runs_no_rate),
 			TEST(names_the_library_that_holds_the_peak_for_itself),
 			TEST(says_when_a_container_is_full),
+			TEST(takes_no_sum_for_the_memory_of_one),
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(says_what_grew_most_where_nothing_grows),
