@@ -38,12 +38,26 @@ static void look_at_copy(struct member *m, struct tree_process *p) {
 	m->look_ns = m->run->now_ns + tree_gap_ns(m->run->now_ns - p->row.start_ns);
 }
 
+/** New copies at once; of the others the one that is due longest, if that is not too expensive. */
 void tree_look_at_copies(struct run *run) {
+	struct tree *t = run->tree;
+	struct member *due = NULL;
 	EACH(at, run->members) {
 		struct member *m = *at;
-		struct tree_process *p = process_at(run->tree, m->process);
-		if (p->fork && !m->has_ended && run->now_ns >= m->look_ns) {
-			look_at_copy(m, p);
+		struct tree_process *p = process_at(t, m->process);
+		if (!p->fork || m->has_ended || m->look_ns > run->now_ns) {
+			continue;
 		}
+		if (m->look_ns == 0) {
+			look_at_copy(m, p);
+		} else if (!due || m->look_ns < due->look_ns) {
+			due = m;
+		}
+	}
+	if (due && run->now_ns >= t->copies_ns) {
+		const uint64_t look_ns = due->look_ns, start_ns = clock_thread_cpu_ns();
+		look_at_copy(due, process_at(t, due->process));
+		due->look_ns = due->look_ns == look_ns ? UINT64_MAX : due->look_ns; // it cannot be any more
+		t->copies_ns = run->now_ns + (clock_thread_cpu_ns() - start_ns) * TREE_COST;
 	}
 }

@@ -9,7 +9,6 @@
 #include <poll.h>
 
 enum {
-	COST = 100,               // each of the two takes a 100th of a CPU
 	RETRY_NS = 5000000,       // after a sample in which a process was ending
 	PSS_MOST_NS = 1000000000, // if it takes longer it is given up
 };
@@ -92,10 +91,10 @@ void run_tree_sample(struct run *run) {
 		s->n--;
 		s->next_ns = now_ns + RETRY_NS;
 	}
-	RAISE_TO(s->next_ns, now_ns + (clock_thread_cpu_ns() - start_ns) * COST);
+	RAISE_TO(s->next_ns, now_ns + (clock_thread_cpu_ns() - start_ns) * TREE_COST);
 	uint64_t *next_ns = &run->tree->pss_ns;
 	if (is_whole && run->members.n > 1 && now_ns >= (*next_ns ?: tree_gap_ns(0))) {
 		*next_ns = now_ns + tree_gap_ns(add_pss(run, sum, &cost_ns) ? now_ns : 0);
-		RAISE_TO(*next_ns, now_ns + cost_ns * COST);
+		RAISE_TO(*next_ns, now_ns + cost_ns * TREE_COST);
 	}
 }

@@ -29,6 +29,7 @@ struct tree {
 	uint64_t lost_events; // of processes that have ended
 	uint64_t late_frees;  // of blocks that had ended with their process
 	uint64_t pss_ns;      // when to read Pss; 0: not yet
+	uint64_t copies_ns;   // when to look at pages of copies again
 	uint32_t n_regions;
 };
 
@@ -38,6 +39,8 @@ static inline struct tree_process *process_at(struct tree *t, uint32_t process) 
 
 /** Find out what a copy has inherited, once its parent's fork has come up in the order. */
 void tree_inherit(struct tree *t, struct tree_process *p);
+
+enum { TREE_COST = 100 }; // samples, Pss and looks at copies take a 100th of a CPU each
 
 /** Until the next look at pages, of what is so old: they are rarer and rarer, as they cost time. */
 static inline uint64_t tree_gap_ns(uint64_t age_ns) {
