@@ -89,9 +89,10 @@ void run_tree_sample(struct run *run) {
 	const bool is_whole = add_others(run, sum);
 	if (!is_whole) {
 		s->n--;
-		s->next_ns = now_ns + RETRY_NS;
+		s->next_ns = run->tree->lacks_sample ? s->next_ns : now_ns + RETRY_NS;
 	}
 	RAISE_TO(s->next_ns, now_ns + (clock_thread_cpu_ns() - start_ns) * TREE_COST);
+	run->tree->lacks_sample = !is_whole;
 	uint64_t *next_ns = &run->tree->pss_ns;
 	if (is_whole && run->members.n > 1 && now_ns >= (*next_ns ?: tree_gap_ns(0))) {
 		*next_ns = now_ns + tree_gap_ns(add_pss(run, sum, &cost_ns) ? now_ns : 0);

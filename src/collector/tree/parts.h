@@ -30,6 +30,7 @@ struct tree {
 	uint64_t late_frees;  // of blocks that had ended with their process
 	uint64_t pss_ns;      // when to read Pss; 0: not yet
 	uint64_t copies_ns;   // when to look at pages of copies again
+	bool lacks_sample;    // the last one was not whole
 	uint32_t n_regions;
 };
 
