@@ -605,9 +605,7 @@ static inline bool recording_is_tree(const struct recording *r) {
 }
 
 /** The sample with the most Pss, where that was read of all processes of a tree; or NULL. */
-static inline const struct rec_sample *recording_most_pss(const struct recording *r) {
-	return recording_is_tree(r) ? MOST(s, r->samples, s->pss_bytes) : NULL;
-}
+const struct rec_sample *recording_most_pss(const struct recording *r);
 
 /** Fill a table with a copy of `count` items. False: beyond the arena's max_bytes. */
 #define RECORDING_PUT(r, table, from, count)                             \

@@ -110,8 +110,10 @@ static void put_process(struct recording *r, const struct run *run) {
 	summary->failed = order_counts(run->order).failed;
 	if (recording_is_tree(r)) { // the rest, of one process, would say nothing of the others
 		const struct rec_sample *most = MOST(s, r->samples, s->rss_bytes);
-		summary->peak_rss_bytes = most ? most->rss_bytes : 0;
-		summary->peak_rss_time_ns = most ? most->time_ns : 0;
+		if (most) {
+			summary->peak_rss_bytes = most->rss_bytes;
+			summary->peak_rss_time_ns = most->time_ns;
+		}
 		return;
 	}
 	put_peak_rss(summary, run);

@@ -6,20 +6,10 @@
  */
 #include "collector/tree/parts.h"
 
-#include <poll.h>
-
 enum {
 	RETRY_NS = 5000000,       // after a sample in which a process was ending
 	PSS_MOST_NS = 1000000000, // if it takes longer it is given up
 };
-
-/** See which of the members have ended; the first is not asked. */
-static void poll_ends(const struct run *run, struct pollfd fds[CELLS_MAX], size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		fds[i] = (struct pollfd){.fd = run->members.items[i]->cell->fd, .events = POLLIN};
-	}
-	(void)poll(fds, n, 0);
-}
 
 static struct rec_process *row_of(const struct member *m) {
 	return &process_at(m->run->tree, m->process)->row;
@@ -35,7 +25,7 @@ static bool add_others(struct run *run, struct rec_sample *sum) {
 		const struct member *m = run->members.items[i];
 		(void)(m->has_ended || process_memory(m->pid, &memory[i]));
 	}
-	poll_ends(run, fds, n);
+	tree_poll_ends(run, fds, n);
 	for (size_t i = 1; i < n; i++) {
 		const struct member *m = run->members.items[i];
 		if (fds[i].revents == 0) { // else what was read may be of a later process with its pid
@@ -67,7 +57,7 @@ static bool add_pss(struct run *run, struct rec_sample *sum, uint64_t *cost_ns) 
 		is_whole &= clock_now_ns() < until_ns && !watch_has_ended(run->watch, NULL);
 		run_drain(run);
 	}
-	poll_ends(run, fds, n);
+	tree_poll_ends(run, fds, n);
 	is_whole = is_whole && ALL(i, n, pss[i] == 0 || fds[i].revents == 0);
 	for (size_t i = 0; i < n && is_whole; i++) {
 		sum->pss_bytes += pss[i];

@@ -5,6 +5,8 @@
 #include "collector/run/parts.h"
 #include "collector/tree/cells.h"
 
+#include <poll.h>
+
 /** What is known of a process for good. */
 struct tree_process {
 	struct rec_process row;
@@ -37,6 +39,9 @@ struct tree {
 static inline struct tree_process *process_at(struct tree *t, uint32_t process) {
 	return &t->processes.items[process];
 }
+
+/** Which of the first `n` members have ended: those with `revents`; the first is not asked. */
+void tree_poll_ends(const struct run *run, struct pollfd fds[CELLS_MAX], size_t n);
 
 /** Find out what a copy has inherited, once its parent's fork has come up in the order. */
 void tree_inherit(struct tree *t, struct tree_process *p);

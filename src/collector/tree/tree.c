@@ -13,7 +13,6 @@
  */
 #include "collector/tree/parts.h"
 
-#include <poll.h>
 #include <sys/prctl.h>
 
 enum {
@@ -331,14 +330,18 @@ static void end_member(struct member *m) {
 	drop_member(m);
 }
 
-void run_tree_see_ends(struct run *run) {
-	struct pollfd fds[CELLS_MAX];
-	const nfds_t n = run->members.n;
-	for (nfds_t i = 0; i < n; i++) {
+void tree_poll_ends(const struct run *run, struct pollfd fds[CELLS_MAX], size_t n) {
+	for (size_t i = 0; i < n; i++) {
 		fds[i] = (struct pollfd){.fd = run->members.items[i]->cell->fd, .events = POLLIN};
 	}
 	(void)poll(fds, n, 0);
-	for (nfds_t i = n; i-- > 1;) {
+}
+
+void run_tree_see_ends(struct run *run) {
+	struct pollfd fds[CELLS_MAX];
+	const size_t n = run->members.n;
+	tree_poll_ends(run, fds, n);
+	for (size_t i = n; i-- > 1;) {
 		struct member *m = run->members.items[i];
 		take_spawned(m, WIRE_N_SPAWNED / 2);
 		m->is_seen = m->has_ended;

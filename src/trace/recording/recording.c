@@ -66,3 +66,7 @@ void recording_reset(struct recording *r) {
 	arena_reset(&arena);
 	*r = (struct recording){.arena = arena};
 }
+
+const struct rec_sample *recording_most_pss(const struct recording *r) {
+	return recording_is_tree(r) ? MOST(s, r->samples, s->pss_bytes) : NULL;
+}

@@ -22,9 +22,10 @@ static uint32_t count_processes(const struct breakdown *b) {
 static void say_shared(struct finder *f) {
 	const struct rec_sample *s = recording_most_pss(f->r);
 	if (s) {
-		SAY(f, "; at %s, all together had %s of RSS as top adds it up, %s with shared pages",
+		SAY(f,
+				"; at %s, all together had %s of RSS as top adds it up, %s with shared pages "
+				"divided among those that map them (PSS)",
 				HUMAN_DURATION(s->time_ns), HUMAN_BYTES(s->rss_bytes), HUMAN_BYTES(s->pss_bytes));
-		SAY(f, " divided among those that map them (PSS)");
 		FINDER_PUT(f, s, rss_bytes, pss_bytes);
 	}
 }
