@@ -144,7 +144,7 @@ def test_the_memory_of_a_tree_that_runs_already(build, grow, listen, tmp_path):
     truth, pss = in_memory(family(tree.pid)), in_memory(family(tree.pid), *PSS)
     time.sleep(time.monotonic() - started + 2.3)
     (tmp_path / "go.1").touch()
-    time.sleep(2.5)  # when nothing happens, there is a sample every 2 s
+    time.sleep(4)  # when nothing happens, there is a sample every 2 s
     less = in_memory([tree.pid, family(tree.pid)[1]])
     finish(process)
     rss = [s["rss_bytes"] for s in events.Events(tmp_path / "tree.zst").tables["samples"]]

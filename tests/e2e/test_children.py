@@ -558,7 +558,7 @@ kept[::4096] = b"x" * len(kept[::4096])
 if os.fork() == 0:
     if len(sys.argv) > 1:
         ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
-    time.sleep(1.7)
+    time.sleep(3)
     os._exit(0)
 os.wait()
 """
