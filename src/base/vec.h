@@ -7,8 +7,7 @@
  *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory
  *   bool ok = vec_add(&edges, (struct edge){1, 2});
  *
- * An unnamed VEC in a struct makes that struct a growing array. Pointers to items last until the
- * next push.
+ * An unnamed VEC makes its struct a growing array. Pointers to items last until the next push.
  */
 
 #include "base/err.h"

@@ -3,8 +3,7 @@
 /**
  * Makes findings, the sentences about a recording. They are made once, here, for the report, the
  * page, the terminal and JSON. A finding states what was measured, its figures, the function it is
- * about and the lens that shows it. An unsure rule says nothing. docs/findings.md describes each
- * rule.
+ * about and the lens that shows it. An unsure rule says nothing. docs/findings.md describes all.
  */
 
 #include "engine/names.h"

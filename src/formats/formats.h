@@ -3,8 +3,7 @@
 /**
  * The encoders and decoders of this folder, except KDE's (heaptrack.h). Encoders append to `out`
  * and fail only for lack of memory or a request that the format cannot express. Decoders are safe
- * for any bytes, and set `known` to what the file has. docs/exports.md lists what each format
- * keeps.
+ * for any bytes, and set `known` to what the file has. docs/exports.md lists what formats keep.
  */
 
 #include "formats/profile.h"

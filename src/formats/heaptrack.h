@@ -4,8 +4,7 @@
  * The lines of KDE heaptrack's files, format 0 to 3, raw and interpreted: bytes <-> records.
  * docs/kde.md tells what records mean. A line is a letter, a space and fields separated by single
  * spaces: numbers in lower-case hexadecimal, and for some letters a text. In format 3 the texts of
- * x, m, s and S follow their length; the reader also accepts them without, because some writers
- * forget it.
+ * x, m, s and S follow their length; the reader does without it, because some writers forget it.
  */
 
 #include "base/base.h"

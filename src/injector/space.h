@@ -42,8 +42,7 @@ struct slice module_code_bytes(const struct module_code *module, uint64_t addres
 
 // ---- which files and modules have their own allocator, by the names of functions
 //
-// Also in a build without attaching, which tells of such allocators but cannot hook them. Any
-// thread.
+// Any thread. Also in a build without attaching, which names such allocators but cannot hook them.
 
 /** Does it define functions, even local ones, that allocate and, if `must_free`, that free? */
 bool find_defines_allocator(const struct elf_image *image, bool must_free);

@@ -2,8 +2,7 @@
 #pragma once
 /**
  * Names functions of JavaScript in a program that embeds V8, such as node. Needs no V8, runs
- * nothing in the program, and trusts nothing. One struct v8_heap per program, for one thread at a
- * time.
+ * nothing in the program, trusts nothing. One struct v8_heap per program, one thread at a time.
  */
 
 #include "elf/image.h"

@@ -2,8 +2,7 @@
 #pragma once
 /**
  * An opened recording, found by the name that the user typed, read, and with display names:
- * heaptrack's own, or another program's file (import.h). It lives until session_close. Not to be
- * copied.
+ * heaptrack's own, or another program's file (import.h). Lives until session_close. Not to copy.
  */
 
 #include "engine/names.h"

@@ -5,8 +5,7 @@
  * many addresses of one module at once: sorted, each compile unit found by its ranges, walked once,
  * dropped. elfutils and libiberty stay behind this header. A `struct symbols` may be used by one
  * thread at a time; several are independent. Modules asked about stay open, mapped and indexed
- * until its end. Takes over the process's SIGBUS handler, so that files may safely shrink
- * meanwhile.
+ * until its end. Takes over the process's SIGBUS handler, so that files may shrink meanwhile.
  */
 
 #include "trace/recording.h"

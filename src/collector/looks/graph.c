@@ -2,8 +2,7 @@
 /*
  * Grades the live blocks of a process that is stopped, or of a copy. A child of ours reads and
  * marks them: a fault there costs the answer but not the recording, its memory is gone at its end,
- * and its view of ours stays as of its start. It answers in a file: rows, and how it went, written
- * last.
+ * and its view of ours stays as of its start. It answers in a file: rows, and last how it went.
  */
 
 #include "collector/looks/looks.h"

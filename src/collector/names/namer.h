@@ -17,8 +17,7 @@
 // ---- the files behind the program's code, held open
 //
 // Each is opened once the target announces it: later it may be unloaded, replaced or deleted, or
-// the process gone with its view of the file system. One thread; a descriptor may be lent to
-// another.
+// the process gone with its view of the file system. One thread; descriptors may be lent to others.
 
 struct module_file {
 	int fd;       // -1: none
@@ -186,8 +185,7 @@ bool units_may_meet(int fd, const char *path, const struct wire_module *module);
 uint32_t units_share(struct units *u, struct units *of, const struct segment *s, uint32_t id);
 
 /**
- * Prove what can be proved, and read a process's functions, whose places in `t` have their numbers
- * in `all`.
+ * Prove what can be proved, and read a process's functions, numbered in `t` as in `all`.
  */
 void units_read(struct units *u, const struct units *all, struct tries *t, uint64_t now_ns);
 

@@ -10,8 +10,7 @@
  *   complete:  E - - - - - - E+4      of epoch E: if it is all threads', events with stamps older
  *   seen:        E+4 .slack. E+7      than the horizon; if it is one thread's, all it has reserved
  *
- * An epoch of all threads becomes one thread's when all events have come from that thread for a
- * while.
+ * An epoch of all threads becomes one thread's when all events came from that one for a while.
  */
 #include "collector/order/parts.h"
 

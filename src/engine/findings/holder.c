@@ -4,8 +4,7 @@
  * holds three fifths of it. If no function holds as much (threads, stacks without outer callers),
  * it is the largest site. Unnamed code counts as one function. If it reaches three fifths only with
  * what named library functions called back, a function that holds a fifth is preferred. If the heap
- * is nearly as large without a holder (others reach the same at other times), it is the largest
- * site.
+ * is nearly as large without it (others reach the same at other times), it is the largest site.
  */
 #include "engine/breakdown.h"
 #include "engine/findings/parts.h"

@@ -4,8 +4,7 @@
  * Ranges of addresses that do not overlap, each a *piece* of a mapping. They are a treap: a search
  * tree by address in which a parent's number has the larger hash, so that its depth is that of a
  * random tree, whatever the program does. Two operations make up all others: splitting a tree at an
- * address, and joining two of which one is below the other. A piece across the address is cut
- * first.
+ * address (a piece across it is cut first), and joining two of which one is below the other.
  */
 
 #include <stdbool.h>

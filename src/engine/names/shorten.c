@@ -2,8 +2,7 @@
 /*
  * Shortens demangled names. They are read once, left to right. Brackets nest, except in operators.
  * The name proper ends where the parameter list begins: at the last top-level "(" except
- * "(anonymous namespace)" and "operator()". A return type ends at the last top-level space before
- * it.
+ * "(anonymous namespace)" and "operator()"; a return type, at the last top-level space before.
  */
 #include "engine/names.h"
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Planning one island of code for each module, near enough for a jump. For each function it holds
- * the way into the recorder, and the beginning of the function, which had to make room for the
- * jump:
+ * the way into the recorder, and the function's beginning, which had to make room for the jump:
  *
  *      function:  jmp island            island:  the relay: to the recorder's stub, about this hook
  *      rest:      ...           ◄────            moved instructions;  jmp rest
  *
- * A function that an earlier attach has hooked, and that still has the same bytes, uses what lies
- * there.
+ * A function hooked by an earlier attach that still has the same bytes uses what lies there.
  */
 #include "injector/hooks/patch.h"
 #include "machine.h"

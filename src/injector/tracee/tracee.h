@@ -167,8 +167,7 @@ bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
 
 /**
  * Make `t->copy`. All threads are stopped; all but the first are released once it is there
- * (`lets_go`), or when the time is up: LATE. FAILED: the kernel refused, for lack of memory or
- * processes.
+ * (`lets_go`), or when the time is up: LATE. FAILED: the kernel lacks memory or processes.
  */
 enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool lets_go);
 

@@ -9,8 +9,7 @@
 
 /**
  * segment_open; but if nobody records this process and DUMP_HEAPTRACK_OUTPUT asks for it, with a
- * collector started for that. SEGMENT_ENV then replaces that variable, for this process and its
- * children.
+ * collector started for that. SEGMENT_ENV then replaces that variable, also for its children.
  */
 enum segment_role collector_open(char **environment);
 

@@ -10,8 +10,7 @@
 
 // ---- which units must be read for some addresses
 //
-// Without elfutils, which reads a file from its beginning. DWARF 5, section 6.1.2. Safe for any
-// bytes.
+// Without elfutils, which reads files from the beginning. DWARF 5, 6.1.2. Safe for any bytes.
 
 #define AHEAD_NONE UINT64_MAX
 
@@ -159,8 +158,7 @@ const char *generics_filled(const char *function, const struct unit *unit,
 // ---- DWARF of one module, through elfutils
 //
 // Units and their ranges are listed once, for a compressed file perhaps only requested ones; a
-// query then walks only units that contain a requested address. elfutils' memory is released every
-// few units.
+// query then walks only units with a requested address, and frees elfutils' memory every few.
 
 struct debug_data;
 

@@ -2,8 +2,7 @@
 /*
  * Encodes and decodes the log, the tables that only grow. A writer keeps marks of how far it has
  * written each; a piece extends from there to the ends, or to a bound, so that no block gets large.
- * A location is written once, without frames; the names table adds them, in the same piece or
- * later.
+ * A location is written once, without frames, which the names table adds, then or later.
  */
 #include "trace/tables/tables.h"
 

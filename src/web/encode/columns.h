@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The tables of the blob, column after column. docs/page-format.md describes them. Rows follow the
- * page's order: nodes in pre-order, stacks by node. Every function appends to `out`, whose failure
- * is sticky.
+ * The tables of the blob, column after column: docs/page-format.md. Rows follow the page's order:
+ * nodes in pre-order, stacks by node. Every function appends to `out`, whose failure is sticky.
  */
 
 #include "engine/call_tree.h"

@@ -345,8 +345,7 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
 
 /**
  * If blocks are constantly freed and reallocated, those the recording never saw freed accumulate
- * towards its end. That is no growth if the site held as much before, or they are the last of
- * waves.
+ * towards its end. That is no growth if the site held as much before, or they are a last wave.
  */
 static bool is_renewed(const struct finder *f, const struct place *p, const struct curve *live,
 		const struct curve *kept, const struct curve_facts *never_freed,

@@ -18,8 +18,7 @@ static bool take_label(struct thread_state *s) {
 	const struct segment_header *h = segment.header;
 	runtimes_look(); // often enough, but not each time
 	// Pairs with segment_tick() and segment_arm(), without ordering: a thread that sees the
-	// doorbell armed may still see an older tick. A label defines no order, and is late by a nap at
-	// most
+	// doorbell armed may still see an older tick. A label defines no order, and is late by one nap
 	uint64_t label_ns = atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
 	bool takes_clock = (label_ns == 0 || is_exact) && segment_may_call_system();

@@ -4,8 +4,7 @@
  * Which module (executable, library, vdso) a program counter lies in, with its unwind tables. A
  * module is announced in the segment when it is first asked for. Any thread, any signal handler, no
  * lock: the loader is asked by _dl_find_object (glibc 2.35). Without that the table is made from
- * /proc/self/maps, or the host's copy, as dl_iterate_phdr would wait for a dlopen on the same
- * thread.
+ * /proc/self/maps, or the host's copy: dl_iterate_phdr would wait for a dlopen of this thread.
  */
 
 #include "recorder/core/attr.h"

@@ -7,8 +7,7 @@
  * No load may fault, whatever a stack contains. A walk reads inside a *window*: memory around its
  * stack pointer that is known to be readable. On the thread's own stack that is everything from the
  * lowest stack pointer ever seen to its end. On another stack (coroutines, sigaltstack) it begins
- * as the stack pointer's page and grows upwards, page by page, as far as the kernel says it is
- * readable.
+ * as the stack pointer's page and grows upwards by pages that the kernel says are readable.
  */
 
 #include "machine.h"
