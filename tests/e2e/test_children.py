@@ -817,6 +817,21 @@ def test_a_process_of_which_nothing_is_seen_is_named(tools, tmp_path):
     assert "silent-process" not in str(record(tools, "sh", "-c", "sleep 0.05; exit 5", name="brief").json()["quality"])
 
 
+@pytest.mark.parametrize("megabytes", [4, 80])
+def test_what_is_in_no_block_is_told_by_its_rss(tools, megabytes):
+    n = megabytes << 20
+    maps = f"import mmap, time; m = mmap.mmap(-1, {n}); [m.__setitem__(i, 1) for i in range(0, {n}, 4096)]; time.sleep(0.7)"
+    known = record(tools, "sh", "-c", f"{sys.executable} -S -c '{maps}'; exit 0").json()
+    said = next(f for f in known["findings"] if f["id"] == "processes-at-peak")
+    largest = max(known["processes"], key=lambda p: p["peak_rss_bytes"] or 0)
+    if megabytes == 4:
+        assert "largest_rss_bytes" not in said["numbers"] and "in memory" not in said["text"], said
+        return
+    assert said["numbers"]["largest_rss_bytes"] == largest["peak_rss_bytes"] > n, (said, largest)
+    assert re.search(rf"; python3?\S* \(pid {largest['pid']}\) had up to [\d.]+ MB in memory \(RSS\), at most [\d.]+ [kM]B of it blocks",
+                     said["text"]), said
+
+
 IN_A_SANDBOX = """
 #include <linux/filter.h>
 #include <linux/seccomp.h>

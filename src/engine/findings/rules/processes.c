@@ -30,6 +30,20 @@ static void say_shared(struct finder *f) {
 	}
 }
 
+/** Most of what a process had in memory may not be blocks: calls that map are not recorded. */
+static void say_outside(struct finder *f) {
+	enum { LEAST = 32000000, SHARE = 4 };
+	const struct recording *r = f->r;
+	const struct rec_process *p = MOST(it, r->processes, it->peak_rss_bytes);
+	const uint64_t blocks = p ? p->peak_bytes + p->inherited_bytes : 0;
+	if (p && p->peak_rss_bytes >= LEAST && blocks < p->peak_rss_bytes / SHARE) {
+		SAY(f, "; %.*s (pid %" PRIu32 ") had up to %s in memory (RSS), at most %s of it blocks",
+				SLICE_ARG(r->strings.items[r->commands.items[p->command].name]), p->pid,
+				HUMAN_BYTES(p->peak_rss_bytes), HUMAN_BYTES(blocks));
+		finder_put(f, "largest_rss_bytes", p->peak_rss_bytes);
+	}
+}
+
 void find_processes_at_peak(struct finder *f) {
 	const uint64_t peak = f->r->summary.peak_bytes;
 	struct lens l = lens_whole();
@@ -60,6 +74,7 @@ void find_processes_at_peak(struct finder *f) {
 	finder_put(f, "bytes", most->costs.bytes);
 	finder_put(f, "processes", n_all);
 	say_shared(f);
+	say_outside(f);
 	f->draft.lens = (const char *)lens_text(&l, f->r, f->arena).data;
 	finder_say(f, FINDING_EXPLAINS, millionths(most->costs.bytes, peak));
 }
