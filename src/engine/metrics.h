@@ -105,6 +105,9 @@ struct metric {
 
 extern const struct metric lens_metrics[N_LENS_METRICS];
 
+/** Does a file have it that lacks these numbers (recording.missing)? */
+bool metric_is_known(enum lens_metric metric, uint32_t missing);
+
 /** "peak", "never-freed" ..., as in the text of a lens. */
 extern const char *const lens_metric_names[N_LENS_METRICS];
 

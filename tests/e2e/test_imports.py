@@ -84,6 +84,14 @@ def test_massif(tools, program, tmp_path):
     assert spike["bytes"] == 3000000 and names(spike)[:2] == ["spike", "main"]
     report = tools.print(out).stdout
     assert re.search(r"allocations +unknown", report) and "this file of another program does not say" in report
+    # Nor do views say it: one was told for each stack, and instructions as nanoseconds
+    refused = tools.run(tools.heaptrack_print, "--tree", "--lens", "m=allocations", out)
+    assert refused.status == 1 and "this file of another program does not say m=allocations" in refused.stderr
+    view = json.loads(tools.print(out, "--tree", "--json").stdout)
+    assert view["totals"]["bytes"] == summary["peak_bytes"] and view["lens"]["moment_ns"] is None
+    assert all(node["blocks"] is None and node["allocations"] is None for node in view["tree"])
+    text = tools.print(out, "--tree").stdout
+    assert re.match(r"peak: [\d.]+ MB\n", text) and "spike" in text and not re.search(r"M +\d+ +\d+ ", text), text
 
 
 @needs("valgrind")
@@ -127,6 +135,8 @@ def test_gperftools(tools, program, tmp_path):
         assert summary["never_freed_bytes"] == total
         assert summary["peak_bytes"] is None and summary["temporary"] is None
         # Addresses got their names here, from the program's own debug data: with the inlined frame
+        assert tools.print(dump, "--tree").stdout.startswith("never freed: ")  # the peak is not known
+        assert "at the peak" not in tools.print(dump).stdout
         table = next(site for site in sites["allocations"] if "table" in names(site))
         chain = names(table)
         assert chain[chain.index("table") - 1] == "cell"

@@ -95,7 +95,13 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
 	lens.metric = print_metric(o, lens.metric);
 	struct recording r = s->recording;
+	if (!o->lens && !metric_is_known(lens.metric, r.missing)) {
+		lens.metric = LENS_NEVER_FREED; // a profile of what is live
+	}
 	ok = ok &&
+			(metric_is_known(lens.metric, r.missing) ||
+					err_set(err, ERR_USAGE, "lens: this file of another program does not say m=%s",
+							lens_metric_names[lens.metric])) &&
 			(o->view == VIEW_TIMELINE ||
 					memory_as_recording(&s->recording, &lens, &arena, &r, err));
 	lens.group = o->group >= 0 ? (enum lens_group)o->group : lens.group;

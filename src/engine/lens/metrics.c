@@ -28,6 +28,11 @@ const struct metric_rule_text metric_rule_texts[N_METRIC_RULES] = {
 		[METRIC_MADE_TEMPORARY] = {"made-temporary", "allocated in it and temporary"},
 };
 
+bool metric_is_known(enum lens_metric metric, uint32_t missing) {
+	const struct metric *m = &lens_metrics[metric];
+	return !(missing & (m->is_counted ? m->blocks.number : m->bytes.number));
+}
+
 size_t metrics_of_report(enum lens_metric out[N_LENS_METRICS]) {
 	size_t n = 0;
 	for (unsigned place = 1; place <= N_LENS_METRICS; place++) {

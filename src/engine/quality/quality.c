@@ -225,12 +225,13 @@ static void say_unnamed(struct quality_writer *w) {
 			HUMAN_PERCENT(unread, all));
 	const uint64_t said = unnamed < all / 20 ? 0 : unnamed;
 	const char *share = HUMAN_PERCENT(unnamed, all);
+	const char *when = r->missing & REC_PEAK_BYTES ? "that were live" : "at the peak";
 	QUALITY_SAY_IF_ANY(w, "unnamed", module.size ? 0 : said,
-			"%s of the bytes at the peak come from generated code without names", share);
+			"%s of the bytes %s come from generated code without names", share, when);
 	// A recording that broke off may get its names later
 	QUALITY_SAY_IF_ANY(w, "unnamed", module.size ? said : 0,
-			"%s of the bytes at the peak come from code without names, most of it in %.*s: %s",
-			share, SLICE_ARG(path_base(module)),
+			"%s of the bytes %s come from code without names, most of it in %.*s: %s", share, when,
+			SLICE_ARG(path_base(module)),
 			r->meta.is_complete ? "install its debug symbols or build it with -g"
 								: "heaptrack -i FILE reads them from the program's files");
 }

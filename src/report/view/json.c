@@ -16,8 +16,13 @@ static void end_item(struct writer *w) {
 	w->v->is_broken |= !report_end_item(&w->j, w->v->options, w->v->err);
 }
 
-static void put_costs(struct json *j, const struct lens_costs *c) {
-	JSON_FIELDS(j, c, bytes, blocks, allocations, allocated_bytes, temporary);
+static void put_costs(struct writer *w, const struct lens_costs *c) {
+	const uint32_t missing = w->v->r->missing;
+	json_number(&w->j, "bytes", c->bytes);
+	json_number_if(&w->j, "blocks", viewer_has_blocks(w->v), c->blocks);
+	json_number_if(&w->j, "allocations", !(missing & REC_ALLOCATIONS), c->allocations);
+	json_number_if(&w->j, "allocated_bytes", !(missing & REC_ALLOCATED_BYTES), c->allocated_bytes);
+	json_number_if(&w->j, "temporary", !(missing & REC_TEMPORARY), c->temporary);
 }
 
 /** What a node of the call tree is: a function with its place, or a group. */
@@ -50,12 +55,14 @@ static void put_lens(struct writer *w) {
 		json_null(j, "to_edge");
 	}
 	const struct recording *r = w->v->r;
-	json_number(j, "from_ns", l->has_range ? lens_edge_ns(r, l->from) : 0);
-	json_number(j, "to_ns", l->has_range ? lens_edge_ns(r, l->to) : r->meta.duration_ns);
-	json_number(j, "moment_ns", w->v->result.moment_ns);
+	const bool has_time = !(r->missing & REC_TIME);
+	json_number_if(j, "from_ns", has_time, l->has_range ? lens_edge_ns(r, l->from) : 0);
+	json_number_if(j, "to_ns", has_time,
+			l->has_range ? lens_edge_ns(r, l->to) : r->meta.duration_ns);
+	json_number_if(j, "moment_ns", has_time, w->v->result.moment_ns);
 	json_close(j);
 	JSON_OBJECT(j, "totals");
-	put_costs(j, &w->v->result.total);
+	put_costs(w, &w->v->result.total);
 }
 
 // ---- trees
@@ -81,10 +88,10 @@ static void put_tree(struct writer *w) {
 		}
 		ids[i] = open_item(w, i ? ids[t->nodes[i].parent] : UINT32_MAX);
 		put_label(w, i);
-		put_costs(&w->j, &all);
+		put_costs(w, &all);
 		struct lens_costs own = call_tree_own(costs, i);
 		json_number(&w->j, "own_bytes", own.bytes);
-		json_number(&w->j, "own_blocks", own.blocks);
+		json_number_if(&w->j, "own_blocks", viewer_has_blocks(w->v), own.blocks);
 		end_item(w);
 		i++;
 	}
@@ -95,13 +102,13 @@ static void put_level(struct writer *w, const struct up_nodes *level, enum view_
 	EACH_WHILE(node, *level, !w->v->is_broken) {
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
-		put_costs(&w->j, &node->costs);
+		put_costs(w, &node->costs);
 		bool is_opened = depth > 1;
 		struct up_nodes below = {0};
 		below = is_opened ? view_open_node(w->v, node, way) : below;
 		json_bool(&w->j, "opened", is_opened);
 		json_number(&w->j, "own_bytes", below.outermost.bytes);
-		json_number(&w->j, "own_blocks", below.outermost.blocks);
+		json_number_if(&w->j, "own_blocks", viewer_has_blocks(w->v), below.outermost.blocks);
 		end_item(w);
 		if (is_opened) {
 			put_level(w, &below, way, id, depth - 1);
@@ -148,7 +155,7 @@ static void end_list(struct writer *w) {
 	json_close(&w->j);
 	JSON_OBJECT(&w->j, "rest");
 	json_number(&w->j, "items", w->n_left_out);
-	put_costs(&w->j, &w->rest);
+	put_costs(w, &w->rest);
 }
 
 /** Own costs of all functions add up to the total, so `rest` holds own costs. */
@@ -159,9 +166,9 @@ static void put_functions(struct writer *w) {
 	EACH_NUMBER(i, f.n, !w->v->is_broken && !is_left_out(w, i, &f.items[i].own)) {
 		json_open(&w->j, NULL, '{');
 		put_label(w, f.items[i].node);
-		put_costs(&w->j, &f.items[i].all);
+		put_costs(w, &f.items[i].all);
 		json_open(&w->j, "own", '{');
-		put_costs(&w->j, &f.items[i].own);
+		put_costs(w, &f.items[i].own);
 		json_close(&w->j);
 		end_item(w);
 	}
@@ -198,7 +205,7 @@ static void put_parts(struct writer *w) {
 			json_number(&w->j, "tid", p->tid);
 		}
 		json_bool(&w->j, "is_rest", p->is_rest);
-		put_costs(&w->j, &p->costs);
+		put_costs(w, &p->costs);
 	}
 	end_list(w);
 }
@@ -219,7 +226,7 @@ static void put_stack(struct writer *w, uint32_t stack) {
 	const struct viewer *v = w->v;
 	const struct rec_stack *s = &v->r->stacks.items[stack];
 	json_open(&w->j, NULL, '{');
-	put_costs(&w->j, &v->result.stacks[stack]);
+	put_costs(w, &v->result.stacks[stack]);
 	json_string_if(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
 	put_frames(w, s->node);
 	end_item(w);

@@ -7,10 +7,11 @@ static void put_totals(struct viewer *v) {
 	const bool is_of_graph = v->r->of >= METRIC_OF_GRADED;
 	const char *unit = v->r->of == METRIC_OF_MAPPINGS ? "mapping" : "block";
 	buffer_printf(v->out, "%s: %s", lens_metrics[v->lens->metric].title, HUMAN_BYTES(total->bytes));
-	if (v->r->of != METRIC_OF_RESIDENT) { // blocks and mappings
+	if (v->r->of != METRIC_OF_RESIDENT && viewer_has_blocks(v)) { // blocks and mappings
 		buffer_printf(v->out, " in %s", COUNTED(total->blocks, unit));
 	}
-	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
+	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST &&
+			!(v->r->missing & REC_TIME)) {
 		buffer_printf(v->out, ", at %s",
 				is_of_graph ? LOOK_MOMENT(v->result.moment_ns)
 							: HUMAN_DURATION(v->result.moment_ns));

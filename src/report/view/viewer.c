@@ -62,7 +62,7 @@ void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
 	const char *percent = FORMAT(16, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
 	put_right(v->out, HUMAN_COMPACT(c->bytes), ROW_BYTES);
 	put_right(v->out, percent, share_width(v->lens));
-	put_right(v->out, HUMAN_COUNT(c->blocks), ROW_BLOCKS);
+	put_right(v->out, viewer_has_blocks(v) ? HUMAN_COUNT(c->blocks) : "", ROW_BLOCKS);
 	buffer_text(v->out, "  ");
 }
 

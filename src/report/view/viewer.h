@@ -29,6 +29,11 @@ static inline void viewer_finish(struct viewer *v) {
 	arena_finish(&v->arena);
 }
 
+/** Does the file say how many there are of what the lens counts? */
+static inline bool viewer_has_blocks(const struct viewer *v) {
+	return !(v->r->missing & lens_metrics[v->lens->metric].blocks.number);
+}
+
 /** Break the viewer: "no function parse under this lens; candidates: ...". */
 void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candidates);
 
