@@ -174,7 +174,9 @@ void run_tree_fork(struct run *run, const struct trace_event *event) {
 		(void)map_put(&t->forked_blocks, key, p->row.live_blocks + p->row.inherited_blocks + 1);
 		return;
 	}
-	p->row.end_ns = event->time_ns > p->row.start_ns ? event->time_ns : p->row.start_ns + 1;
+	// Events are labelled by the last tick, which may be older than the process
+	const uint64_t now_ns = run->now_ns > p->row.start_ns ? run->now_ns : p->row.start_ns + 1;
+	p->row.end_ns = event->time_ns > p->row.start_ns ? event->time_ns : now_ns;
 	if (p->member) {
 		end_blocks(p->member, true);
 	}
