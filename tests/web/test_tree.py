@@ -62,6 +62,7 @@ def test_each_process_has_its_figures(seen, known, build, pages):
     by_name = {f"{p['command']} ({p['pid']})": p for p in known["processes"]}
     ids = {p["id"]: p for p in known["processes"]}
     above = {}
+    curves = []
     for row in rows:
         p = by_name[row["process"]]
         status = "still running" if p["ended_ns"] is None else str(p["exit_status"])
@@ -70,13 +71,18 @@ def test_each_process_has_its_figures(seen, known, build, pages):
         for head, key in (("own peak", "peak_bytes"), ("never freed", "never_freed_bytes"), ("inherited", "inherited_bytes")):
             assert row[head] == in_bytes(p[key]), (head, row, p)
         assert row["at the peak"] == in_bytes(peak.get(row["process"], 0)), row
-        has_dirtied = any(other["dirtied_bytes"] for other in known["processes"])
-        assert row.get("no longer shared") == (in_bytes(p["dirtied_bytes"]) if p["dirtied_bytes"] else "" if has_dirtied else None)
+        for head, key in (("no longer shared", "dirtied_bytes"), ("most RSS seen", "peak_rss_bytes"), ("last PSS", "pss_bytes")):
+            is_there = any(other[key] for other in known["processes"])
+            assert row.get(head) == (in_bytes(p[key]) if p[key] else "" if is_there else None), (head, row, p)
+        has_curve = len(set(re.findall(r"L[\d.]+ ([\d.]+)h", row["curve"]))) > 1
+        assert has_curve <= (p["peak_bytes"] > 0), (row, p)
+        curves.append((p["command"], has_curve))  # of a short one there may be nothing at an edge
         above[row["indent"]] = row["process"]
         if p["parent"] is not None:  # it stands below its parent
             parent = ids[p["parent"]]
             outer = max(indent for indent in above if indent < row["indent"])
             assert above[outer] == f"{parent['command']} ({parent['pid']})", (row, above)
+    assert ("program", True) in curves and ("cc1", True) in curves, curves
     assert any(p["exit_status"] == 3 for p in known["processes"]) and any(p["inherited_bytes"] for p in known["processes"])
 
 

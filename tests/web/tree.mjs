@@ -22,6 +22,7 @@ const table = (name) =>
 		return [...of.tBodies[0].rows].map((row) => ({
 			...Object.fromEntries([...row.cells].map((cell, i) => [heads[i], cell.innerText.trim()])),
 			indent: parseFloat(getComputedStyle(row.cells[0]).paddingLeft),
+			curve: row.querySelector('.spark path')?.getAttribute('d'),
 		}));
 	});
 const main = () => page.locator('main').innerText();

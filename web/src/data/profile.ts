@@ -85,6 +85,8 @@ export interface Process {
 	never_freed_bytes: number;
 	inherited_bytes: number; // live in its parent when it was forked
 	dirtied_bytes: number | null; // of pages that it shared with that at first; null: none seen
+	peak_rss_bytes: number | null; // as far as seen
+	pss_bytes: number | null; // when that was read last
 }
 
 /** What pointed to live blocks, by the looks that asked, the newest first (none: nobody did). */

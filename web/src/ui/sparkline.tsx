@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
+import { useMemo } from 'preact/hooks';
+import type { Lens } from '../data/lens.ts';
+import { stacksUnder } from '../data/match.ts';
+import { lacksCurves } from '../data/missing.ts';
 import type { Profile } from '../data/profile.ts';
-import { periodStarts } from '../data/series.ts';
+import { curvesOfGroups, periodStarts } from '../data/series.ts';
+import type { Column } from './table.tsx';
 import { profile } from '../state.ts';
 
 const POINTS = 48;
@@ -66,6 +71,37 @@ export function Sparkline({ values }: { values: Float64Array | undefined }) {
 			<path d={`M0 ${HEIGHT}${pathOf(values)}L${WIDTH} ${HEIGHT}Z`} />
 		</svg>
 	) : null;
+}
+
+/**
+ * A column of what is alive over time, of the first `most` rows. `rowOf`: whose each stack is;
+ * `under`: which stacks count.
+ */
+export function useCurves<T extends { id: number }>(
+	p: Profile,
+	under: Lens,
+	rowOf: ArrayLike<number>,
+	rows: T[],
+	most: number,
+): Column<T> | false {
+	const curves = useMemo(() => {
+		const kept = stacksUnder(p, under);
+		const keys = Int32Array.from(rowOf, (id, s) => (!kept || kept[s] ? id : -1));
+		const top = rows.slice(0, most).map(({ id }) => id);
+		const all = curvesOfGroups(p, keys, top);
+		return new Map(top.map((id, i) => [id, all[i]!]));
+	}, [rows]);
+	return (
+		!lacksCurves(p) && [
+			'alive over time',
+			null,
+			(_, { id }) => (
+				<td>
+					<Sparkline values={curves.get(id)} />
+				</td>
+			),
+		]
+	);
 }
 
 function y(value: number, most: number): string {

@@ -8,7 +8,8 @@ import { bytes, count, duration, moment } from '../ui/format.ts';
 import { LensLink } from '../ui/lenslink.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
-import { Table, useOrder } from '../ui/table.tsx';
+import { useCurves } from '../ui/sparkline.tsx';
+import { Table, useOrder, type Column } from '../ui/table.tsx';
 
 const MOST = 500;
 
@@ -44,6 +45,7 @@ export function Processes() {
 			}),
 		[ofProcesses],
 	);
+	const curves = useCurves(p, under, processOfStacks(p), rows, MOST);
 	const hint = isWhole ? 'of the whole run' : 'under the lens';
 	const shared = ofProcesses![0]!.allocations;
 	return (
@@ -104,6 +106,7 @@ export function Processes() {
 								</th>
 							),
 						],
+						curves,
 						['started', (own) => own.started_ns, (ns) => moment(ns)],
 						['ran for', (own) => own.ns, duration],
 						[
@@ -117,12 +120,22 @@ export function Processes() {
 						!range && ['never freed', (own) => own.liveBytes, bytes],
 						isWhole && ['own peak', (own) => own.peak_bytes, bytes],
 						isWhole && ['inherited', (own) => own.inherited_bytes, bytes],
-						isWhole &&
-							rows.some((own) => own.dirtied_bytes) && [
-								'no longer shared',
-								(own) => own.dirtied_bytes,
-								(n) => n && bytes(n),
-							],
+						...(isWhole
+							? (
+									[
+										['no longer shared', 'dirtied_bytes'],
+										['most RSS seen', 'peak_rss_bytes'],
+										['last PSS', 'pss_bytes'],
+									] as const
+								).map(
+									([head, key]): Column<(typeof rows)[0]> | false =>
+										rows.some((own) => own[key]) && [
+											head,
+											(own) => own[key],
+											(n) => n && bytes(n),
+										],
+								)
+							: []),
 					]}
 					most={MOST}
 				/>

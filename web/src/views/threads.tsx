@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { keepsAll, type Lens } from '../data/lens.ts';
-import { stacksUnder } from '../data/match.ts';
-import { lacksCurves, NOT_IN_FILE } from '../data/missing.ts';
+import { NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile, Thread } from '../data/profile.ts';
 import { isTree, processName } from '../data/processes.ts';
-import { curvesOfGroups } from '../data/series.ts';
 import { sumsUnder } from '../data/sums.ts';
 import { lens, profile } from '../state.ts';
 import { bytes, count, moment, percent, plural } from '../ui/format.ts';
@@ -13,7 +11,7 @@ import { Heat } from '../ui/heat.tsx';
 import { LensLink } from '../ui/lenslink.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
-import { Sparkline } from '../ui/sparkline.tsx';
+import { useCurves } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
 import { Processes } from './processes.tsx';
 
@@ -94,13 +92,7 @@ export function ThreadsView() {
 			).sort((a, b) => b.allocatedBytes - a.allocatedBytes),
 		[p, range, texts, focus, processes],
 	);
-	const curves = useMemo(() => {
-		const kept = stacksUnder(p, under);
-		const keys = Int32Array.from(p.stacks.thread, (id, s) => (!kept || kept[s] ? id : -1));
-		const top = threads.slice(0, MOST);
-		const all = curvesOfGroups(p, keys, top.map((t) => t.id));
-		return new Map(top.map((t, i) => [t, all[i]!]));
-	}, [threads]);
+	const curves = useCurves(p, under, p.stacks.thread, threads, MOST);
 	if (!p.threads.some((t) => t.id > 0 && t.allocations + t.frees > 0)) {
 		return (
 			<Panel title="Threads">
@@ -108,7 +100,6 @@ export function ThreadsView() {
 			</Panel>
 		);
 	}
-	const hasCurves = !lacksCurves(p);
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);
 	return (
 		<>
@@ -155,15 +146,7 @@ export function ThreadsView() {
 								</td>
 							),
 						],
-						hasCurves && [
-							'alive over time',
-							null,
-							(_, t) => (
-								<td>
-									<Sparkline values={curves.get(t)} />
-								</td>
-							),
-						],
+						curves,
 						isWhole && ['frees', (t) => t.frees, count],
 						isWhole && ['freed by others', (t) => t.foreignFrees, count],
 					]}
