@@ -335,13 +335,18 @@ time.sleep(60)
 """
 
 
+def last_argument(folder):
+    with contextlib.suppress(OSError):  # it ended meanwhile
+        return (folder / "cmdline").read_bytes().split(b"\0")[-2:-1]
+
+
 def test_a_daemon_is_recorded_and_left(build, grow, listen, tmp_path):
     """Its parent has ended, perhaps before it asks for its segment."""
     tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", DAEMON])
     process = listen(tree.pid)
     time.sleep(1.5)
     daemon = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in family(tree.pid)
-                  and (p / "cmdline").read_bytes().split(b"\0")[-2:-1] == [DAEMON.encode()])
+                  and last_argument(p) == [DAEMON.encode()])
     try:
         assert not is_as_before(daemon)
         finish(process)
