@@ -19,7 +19,8 @@ import pytest
 
 from attaching import changed_code, known
 from conftest import wait_until
-from test_children import COMPARED, PSS, STANDS, events, in_memory, near, near_pss, told
+from test_children import COMPARED, told
+from test_children_memory import PSS, STANDS, events, in_memory, near, near_pss
 
 pytestmark = pytest.mark.attach
 
