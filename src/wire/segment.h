@@ -276,8 +276,8 @@ struct segment_header {
 	// ---- written by T: what of its memory does not belong to the program
 	_Alignas(64) struct wire_range own[WIRE_N_OWN];
 
-	// ---- written by T, in a tree: pids of children that have called exec in our memory (vfork),
-	// as they call themselves, and whether that has failed; of the last WIRE_N_SPAWNED of n_spawned
+	// ---- written by T, in a tree: the last WIRE_N_SPAWNED of n_spawned children that called
+	// exec in our memory (vfork): pids in their own namespace, with SPAWN_FAILED if that failed
 	_Alignas(64) _Atomic uint32_t n_spawned;
 	_Atomic uint32_t spawned[WIRE_N_SPAWNED];
 };

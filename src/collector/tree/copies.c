@@ -57,7 +57,7 @@ void tree_look_at_copies(struct run *run) {
 	if (due && run->now_ns >= t->copies_ns) {
 		const uint64_t look_ns = due->look_ns, start_ns = clock_thread_cpu_ns();
 		look_at_copy(due, process_at(t, due->process));
-		due->look_ns = due->look_ns == look_ns ? UINT64_MAX : due->look_ns; // it cannot be any more
+		due->look_ns = due->look_ns == look_ns ? UINT64_MAX : due->look_ns; // not readable any more
 		t->copies_ns = run->now_ns + (clock_thread_cpu_ns() - start_ns) * TREE_COST;
 	}
 }

@@ -268,7 +268,8 @@ void run_tree_find(void *user) {
 		p->has_executed = is_known;
 		p->row.command = command_of(run, program.exe);
 		(void)vec_add(&m->programs, program);
-		if (run->join && (is_known || m->cell->fork == 0)) { // else it is as its parent was
+		if (run->join &&
+				(is_known || m->cell->fork == 0)) { // other copies have their parent's layouts
 			tree_expect_runtime(m, a.image);
 		}
 	}
@@ -294,7 +295,7 @@ static void note_exec(const struct member *m) {
 	process_at(m->run->tree, m->process)->is_unrecorded = atomic_load(&h->exec_ns) != 0;
 }
 
-/** Take what has executed a program after a vfork, but for so many, which may still fail to. */
+/** Take children that executed a program after a vfork. The newest `n_left` may still fail to. */
 static void take_spawned(struct member *m, uint32_t n_left) {
 	enum { MOST = 1 << 20 };
 	struct tree *t = m->run->tree;
@@ -405,8 +406,8 @@ static void count_unrecorded(struct run *run, struct rec_quality *q) {
 			child->is_fork = false; // as which it was seen before
 		}
 	}
-	// It may have been seen as a copy, on its way into a program that has no recorder yet, or
-	// before its exec failed, until when it was its parent
+	// Not a recorded process that was seen before the recorder was in it; nor a child of vfork
+	// whose exec failed
 	vec_keep(&run->children, 0, child,
 			!FIND_IN(p, t->processes,
 					p->row.pid == child->pid && (!p->is_unrecorded || child->is_fork)) &&

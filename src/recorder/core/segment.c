@@ -250,7 +250,7 @@ void segment_note_prctl(int option, uint64_t value) {
 
 /** Another attempt, as of a search in PATH, takes the same entry. */
 void segment_note_spawned(uint32_t pid, bool has_failed) {
-	enum { LOOKED_AT = 64 }; // more are not on their way at a time
+	enum { LOOKED_AT = 64 }; // more vforks are not under way at a time
 	struct segment_header *h = segment.header;
 	if ((segment.options & SEGMENT_TREE) == 0) {
 		return;
