@@ -9,15 +9,16 @@
  *   0               header           struct segment_header, with a directory of what follows:
  *   TABLE_MARKS     named moments    WIRE_N_MARKS x struct wire_mark
  *   TABLE_MODULES   module table     module_capacity x struct wire_module
+ *   TABLE_LAYOUTS   runtimes: wire/runtime.h
  *   TABLE_NODES     stack trie       node_capacity x struct wire_node
- *   TABLE_LAYOUTS   runtimes, their functions, and excerpts of their memory: wire/runtime.h
- *   TABLE_UNITS
- *   TABLE_EXCERPTS
  *   TABLE_SLOTS     thread slots     n_slots x slot_bytes, each begins with struct thread_slot
+ *   TABLE_UNITS     functions of runtimes, and excerpts of their memory
+ *   TABLE_EXCERPTS
  *
- * Tables and slots begin at multiples of WIRE_PAGE_MOST: whole pages on any machine. The memfd is
- * sparse: untouched pages take no memory. It is memory of the target, so the collector trusts
- * nothing here and checks every index before use.
+ * What is used from the start comes before the slots, which are most of it. Tables and slots begin
+ * at multiples of WIRE_PAGE_MOST: whole pages on any machine. The memfd is sparse: untouched pages
+ * take no memory. It is memory of the target, so the collector trusts nothing here and checks every
+ * index before use.
  *
  * Each field names its writers: C = collector, T = target (any thread), O = the slot's thread.
  * Fields of different writers never share a cache line.
@@ -28,7 +29,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 20u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 21u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):

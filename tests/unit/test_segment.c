@@ -55,8 +55,8 @@ static void test_defaults_are_sparse(void **state) {
 		assert_true(h->tables[i].at % WIRE_PAGE_MOST == 0);
 		assert_int_equal(h->tables[i].bytes != 0, i <= TABLE_LAYOUTS);
 	}
-	static const unsigned order[] = {TABLE_MARKS, TABLE_MODULES, TABLE_NODES, TABLE_LAYOUTS,
-			TABLE_UNITS, TABLE_EXCERPTS, TABLE_SLOTS};
+	static const unsigned order[] = {TABLE_MARKS, TABLE_MODULES, TABLE_LAYOUTS, TABLE_NODES,
+			TABLE_SLOTS, TABLE_UNITS, TABLE_EXCERPTS};
 	for (unsigned i = 0; i < sizeof order / sizeof *order; i++) {
 		assert_true(h->tables[order[i]].at >= end);
 		end = h->tables[order[i]].at + h->tables[order[i]].bytes;

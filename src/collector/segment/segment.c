@@ -30,13 +30,15 @@ static void lay_out(const struct segment *s, struct plan *p) {
 	*p = (struct plan){.bytes = sizeof(struct segment_header)};
 	place(p, TABLE_MARKS, WIRE_N_MARKS * sizeof(struct wire_mark), WIRE_PAGE_MOST);
 	place(p, TABLE_MODULES, s->module_capacity * sizeof(struct wire_module), WIRE_PAGE_MOST);
-	place(p, TABLE_NODES, (uint64_t)s->node_capacity * sizeof(struct wire_node), WIRE_PAGE_MOST);
 	if (s->has_runtimes) {
 		place(p, TABLE_LAYOUTS, WIRE_N_LAYOUTS * sizeof(struct wire_layout), WIRE_PAGE_MOST);
+	}
+	place(p, TABLE_NODES, (uint64_t)s->node_capacity * sizeof(struct wire_node), WIRE_PAGE_MOST);
+	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
+	if (s->has_runtimes) {
 		place(p, TABLE_UNITS, WIRE_N_UNITS * sizeof(struct wire_unit), WIRE_PAGE_MOST);
 		place(p, TABLE_EXCERPTS, WIRE_EXCERPTS_BYTES, WIRE_PAGE_MOST);
 	}
-	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
 }
 
 #define HALVE(x, least) ((x) / 2 >= (least) ? (x) /= 2 : 0)

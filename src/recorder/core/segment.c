@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and last
- * [layouts, units, excerpts]. In a tree, a copy of a recorded process (fork) maps its own cell over
- * its parent's: all that it knows by address or number, in private memory as well, stays valid. All
- * but the first piece are reserved first and made accessible later, slots one by one. The
- * descriptor comes from /proc or from the collector's socket.
+ * The segment is mapped as one: the system takes several us for each mapping, at its making, at
+ * each fork and at its end. If the address space is limited, it is mapped in pieces, with fewer
+ * nodes and slots: [header, marks, modules, layouts], nodes, slots, [units, excerpts]. All is
+ * reserved first and made accessible later, slots one by one. In a tree, a copy of a recorded
+ * process (fork) maps its own cell over its parent's: all that it knows by address or number, in
+ * private memory as well, stays valid. The descriptor comes from /proc or from the collector's
+ * socket.
  */
 #include "recorder/core/segment.h"
 
@@ -161,6 +163,13 @@ static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) 
 	return piece;
 }
 
+/** The same in place of what is mapped there. */
+static bool map_over(int fd, uint64_t offset, void *at, uint64_t bytes, int protection) {
+	return !sys_failed(syscall_6(__NR_mmap, (long)at, (long)bytes, protection,
+				   MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (long)offset)) &&
+			sys_madvise(at, bytes, MADV_DONTDUMP);
+}
+
 /** The least number of slots: 8, if a quarter of the limit holds them, or 1. */
 static uint32_t least_slots(const struct segment_header *h, uint64_t limit_bytes) {
 	enum { N_LEAST_SLOTS = 8 };
@@ -190,22 +199,15 @@ static uint32_t map_table(int fd, const struct segment_header *h, unsigned which
 	return 0;
 }
 
-/** Takes only the rest of an allowance. Without them, frames stay native. */
-static void map_runtimes(int fd, const struct segment_header *h, uint64_t allowance) {
+/** Bytes of units and excerpts, which are adjacent. 0: without them, frames stay native. */
+static uint64_t units_bytes(const struct segment_header *h) {
 	const struct wire_table *units = &h->tables[TABLE_UNITS], *last = &h->tables[TABLE_EXCERPTS];
-	uint64_t bytes = last->at + last->bytes - units->at;
-	if (!table_is_valid(h, TABLE_LAYOUTS, WIRE_N_LAYOUTS, sizeof(struct wire_layout)) ||
-			!table_is_valid(h, TABLE_UNITS, WIRE_N_UNITS, sizeof(struct wire_unit)) ||
-			!table_is_valid(h, TABLE_EXCERPTS, WIRE_EXCERPTS_BYTES, 1) || last->at < units->at ||
-			bytes > allowance) {
-		return;
-	}
-	void *layouts = map_piece(fd, h->tables[TABLE_LAYOUTS].at, h->tables[TABLE_LAYOUTS].bytes,
-			PROT_READ);
-	unsigned char *at = layouts != NULL ? map_piece(fd, units->at, bytes, PROT_NONE) : NULL;
-	segment.layouts = at != NULL ? layouts : NULL;
-	segment.units = (struct wire_unit *)at;
-	segment.excerpts = at + (last->at - units->at);
+	return table_is_valid(h, TABLE_LAYOUTS, WIRE_N_LAYOUTS, sizeof(struct wire_layout)) &&
+					table_is_valid(h, TABLE_UNITS, WIRE_N_UNITS, sizeof(struct wire_unit)) &&
+					table_is_valid(h, TABLE_EXCERPTS, WIRE_EXCERPTS_BYTES, 1) &&
+					last->at >= units->at
+			? last->at + last->bytes - units->at
+			: 0;
 }
 
 /** Open what comes after `from`, or close it. */
@@ -275,69 +277,90 @@ void segment_note_exec(uint64_t now_ns) {
 	}
 }
 
-/** The end of all but nodes and slots. */
-static uint64_t base_end(const struct segment_header *h) {
-	const struct wire_table *marks = &h->tables[TABLE_MARKS], *modules = &h->tables[TABLE_MODULES];
-	uint64_t end = marks->at + marks->bytes;
-	return modules->at + modules->bytes > end ? modules->at + modules->bytes : end;
+/** Bytes of header, marks, modules and layouts. */
+static uint64_t base_bytes(const struct segment_header *h) {
+	return h->tables[TABLE_NODES].at;
 }
 
-/** `common_fd`: of a cell. */
-static bool map_program(int fd, struct segment_header *h, int common_fd) {
+/** With fewer slots and nodes, if not even these fit: false. */
+static bool map_pieces(int fd, const struct segment_header *h, uint64_t limit_bytes,
+		struct segment *s) {
 	enum { N_LEAST_NODES = 1 << 14 };
-	struct rlimit limit;
-	bool is_limited = !sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit));
-	uint64_t limit_bytes = is_limited ? limit.rlim_cur : RLIM_INFINITY;
-	uint64_t allowance = limit_bytes / 8; // for slots and nodes, but for the least of them
-	uint64_t base_bytes = base_end(h);
-	unsigned char *base = map_piece(fd, 0, base_bytes, PROT_READ | PROT_WRITE);
+	const uint64_t allowance = limit_bytes / 8, runtimes = units_bytes(h);
+	unsigned char *base = map_piece(fd, 0, base_bytes(h), PROT_READ | PROT_WRITE);
 	if (base == NULL) {
 		return false;
 	}
-	void *nodes = NULL;
-	void *slots = NULL;
 	uint32_t n_least_nodes = h->node_capacity < N_LEAST_NODES ? h->node_capacity : N_LEAST_NODES;
-	uint32_t n_slots = map_table(fd, h, TABLE_SLOTS, h->slot_bytes, h->n_slots,
+	void *nodes = NULL, *slots = NULL;
+	s->n_slots = map_table(fd, h, TABLE_SLOTS, h->slot_bytes, h->n_slots,
 			least_slots(h, limit_bytes), allowance / 2, &slots);
-	uint32_t n_nodes = map_table(fd, h, TABLE_NODES, sizeof(struct wire_node), h->node_capacity,
-			n_least_nodes, allowance / 2, &nodes);
-	uint64_t nodes_bytes = (uint64_t)n_nodes * sizeof(struct wire_node);
-	const bool is_cell = (h->options & SEGMENT_TREE) != 0;
-	struct wire_common *common = is_cell
-			? map_piece(common_fd, 0, WIRE_PAGE_MOST, PROT_READ | PROT_WRITE)
-			: &((struct segment_header *)base)->common;
-	if (common == NULL || n_slots == 0 || n_nodes == 0 ||
-			!sys_mprotect(nodes, nodes_bytes, PROT_READ | PROT_WRITE)) {
-		sys_munmap(base, base_bytes); // the program needs the room
-		sys_munmap(slots, n_slots * h->slot_bytes);
-		sys_munmap(nodes, nodes_bytes);
+	s->n_nodes = map_table(fd, h, TABLE_NODES, sizeof *s->nodes, h->node_capacity, n_least_nodes,
+			allowance / 2, &nodes);
+	if (s->n_slots == 0 || s->n_nodes == 0 ||
+			!sys_mprotect(nodes, s->n_nodes * sizeof *s->nodes, PROT_READ | PROT_WRITE)) {
+		sys_munmap(base, base_bytes(h)); // the program needs the room
+		sys_munmap(slots, s->n_slots * h->slot_bytes);
+		sys_munmap(nodes, s->n_nodes * sizeof *s->nodes);
 		return false;
 	}
-	struct segment_header *header = (struct segment_header *)base;
-	own_begin(OWN_TOLD, header->own, WIRE_N_OWN);
-	segment = (struct segment){
-			.header = header,
-			.common = common,
-			.marks = (struct wire_mark *)(base + h->tables[TABLE_MARKS].at),
-			.modules = (struct wire_module *)(base + h->tables[TABLE_MODULES].at),
-			.nodes = nodes,
-			.slots = slots,
+	s->header = (struct segment_header *)base;
+	s->nodes = nodes;
+	s->slots = slots;
+	s->units = runtimes > 0 && runtimes <= allowance / 4
+			? map_piece(fd, h->tables[TABLE_UNITS].at, runtimes, PROT_NONE)
+			: NULL;
+	return true;
+}
+
+/** All is mapped at `whole`. */
+static bool open_whole(struct segment_header *h, unsigned char *whole, struct segment *s) {
+	s->is_whole = true;
+	s->header = h;
+	s->nodes = (struct wire_node *)(whole + h->tables[TABLE_NODES].at);
+	s->slots = whole + h->tables[TABLE_SLOTS].at;
+	s->units = units_bytes(h) > 0 ? (struct wire_unit *)(whole + h->tables[TABLE_UNITS].at) : NULL;
+	s->n_nodes = h->node_capacity;
+	s->n_slots = h->n_slots;
+	return sys_mprotect(whole, h->tables[TABLE_SLOTS].at, PROT_READ | PROT_WRITE);
+}
+
+/** `whole`: where all of it is mapped, or NULL. */
+static bool map_program(int fd, struct segment_header *h, unsigned char *whole,
+		uint64_t limit_bytes, int common_fd) {
+	const struct wire_table *tables = h->tables;
+	struct segment s = {
 			.slot_bytes = h->slot_bytes,
-			.n_slots = n_slots,
-			.n_nodes = n_nodes,
-			.n_nodes_open = n_nodes,
 			.n_modules = h->module_capacity <= WIRE_MODULE_MAX ? h->module_capacity
 															   : WIRE_MODULE_MAX + 1,
 			.page_bytes = h->page_bytes,
 			.options = h->options,
-			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
-	if (is_cell) {
-		header->program_pid = (uint32_t)syscall_0(__NR_getpid);
+	if (!(whole != NULL ? open_whole(h, whole, &s) : map_pieces(fd, h, limit_bytes, &s))) {
+		return false;
 	}
-	map_runtimes(fd, h, allowance / 4);
-	say_what_is_mapped(header);
-	atomic_store(&header->exec_ns, 0); // what the program became has been seen
+	unsigned char *base = (unsigned char *)s.header;
+	const bool is_cell = (h->options & SEGMENT_TREE) != 0;
+	s.common = is_cell ? map_piece(common_fd, 0, WIRE_PAGE_MOST, PROT_READ | PROT_WRITE)
+					   : &s.header->common;
+	if (s.common == NULL) {
+		return false;
+	}
+	own_begin(OWN_TOLD, s.header->own, WIRE_N_OWN);
+	s.marks = (struct wire_mark *)(base + tables[TABLE_MARKS].at);
+	s.modules = (struct wire_module *)(base + tables[TABLE_MODULES].at);
+	if (s.units != NULL) {
+		s.layouts = (struct wire_layout *)(base + tables[TABLE_LAYOUTS].at);
+		s.excerpts = (unsigned char *)s.units + tables[TABLE_EXCERPTS].at - tables[TABLE_UNITS].at;
+	}
+	s.n_nodes_open = s.n_nodes;
+	s.image = 1 + atomic_fetch_add(&s.header->n_images, 1);
+	segment = s;
+	if (is_cell) {
+		s.header->program_pid = (uint32_t)syscall_0(__NR_getpid);
+	}
+	say_what_is_mapped(s.header);
+	atomic_store(&s.header->exec_ns, 0); // what the program became has been seen
 	return true;
 }
 
@@ -347,24 +370,30 @@ static enum segment_role open_behind(int fd, const char *token, int32_t program_
 	enum segment_role role = SEGMENT_ROLE_NONE;
 	struct stat s;
 	uint64_t bytes = sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;
-	struct segment_header *h = bytes < sizeof *h
-			? NULL
-			: map_piece(fd, 0, sizeof *h, PROT_READ | PROT_WRITE);
-	if (h != NULL && header_is_valid(h, bytes, token)) {
+	struct rlimit limit;
+	bool is_limited = !sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit)) &&
+			limit.rlim_cur != RLIM_INFINITY;
+	const uint64_t head = sizeof(struct segment_header);
+	unsigned char *whole = is_limited || bytes < head ? NULL : map_piece(fd, 0, bytes, PROT_NONE);
+	struct segment_header *h = whole != NULL || bytes < head
+			? (struct segment_header *)whole
+			: map_piece(fd, 0, head, PROT_READ | PROT_WRITE);
+	if (h != NULL && (whole == NULL || sys_mprotect(h, head, PROT_READ | PROT_WRITE)) &&
+			header_is_valid(h, bytes, token)) {
 		if (syscall_0(__NR_getpid) != program_pid) {
 			family_announce(h, false);
 			role = SEGMENT_ROLE_CHILD;
 		} else if (atomic_load(&h->state) == SEGMENT_OPEN &&
 				(token == NULL || atomic_load(&h->exec) != EXEC_INJECTED)) {
-			if (map_program(fd, h, common_fd)) {
+			if (map_program(fd, h, whole, is_limited ? limit.rlim_cur : RLIM_INFINITY, common_fd)) {
 				role = SEGMENT_ROLE_PROGRAM;
 			} else {
 				atomic_fetch_add(&h->n_too_narrow, 1);
 			}
 		}
 	}
-	if (h != NULL) {
-		sys_munmap(h, sizeof *h);
+	if (h != NULL && segment.header != h) {
+		sys_munmap(h, whole != NULL ? bytes : head);
 	}
 	(void)syscall_1(__NR_close, fd);
 	return role;
@@ -401,104 +430,86 @@ static uint64_t nodes_bytes(uint32_t n) {
 	return in_pages((uint64_t)n * sizeof(struct wire_node), segment.page_bytes);
 }
 
-/** Move mapped memory over other memory, atomically. */
-static bool move_over(void *from, void *to, uint64_t bytes) {
-	return !sys_failed(syscall_6(__NR_mremap, (long)from, (long)bytes, (long)bytes,
-			MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0));
+/** Up to the slots, if these follow. */
+static uint64_t nodes_room(void) {
+	return segment.is_whole ? (uint64_t)(segment.slots - (unsigned char *)segment.nodes)
+							: nodes_bytes(segment.n_nodes);
 }
 
-/** What a copy of our parent knows by number must be in its own cell, too. */
-static void copy_known(struct segment_header *to, struct wire_node *nodes) {
-	struct segment_header *from = segment.header;
+/** Into the segment behind `fd`. */
+static bool put(int fd, uint64_t at, const void *from, uint64_t bytes) {
+	return syscall_4(__NR_pwrite64, fd, (long)from, (long)bytes, (long)at) == (long)bytes;
+}
+
+/** Map the cell behind `fd` where the parent's is mapped, the header last. */
+static bool map_own(int fd) {
+	const struct segment_header *h = segment.header;
+	const struct wire_table *t = h->tables;
+	const uint64_t units = segment.units != NULL ? units_bytes(h) : 0, slots_at = t[TABLE_SLOTS].at;
+	const int open = PROT_READ | PROT_WRITE;
+	atomic_store(&n_open_slots, 0);
+	if (segment.is_whole) {
+		return map_over(fd, 0, segment.header, h->segment_bytes, PROT_NONE) &&
+				sys_mprotect(segment.header, slots_at, open);
+	}
+	return map_over(fd, slots_at, segment.slots, segment.n_slots * segment.slot_bytes, PROT_NONE) &&
+			map_over(fd, t[TABLE_NODES].at, segment.nodes, nodes_bytes(segment.n_nodes), open) &&
+			(units == 0 || map_over(fd, t[TABLE_UNITS].at, segment.units, units, PROT_NONE)) &&
+			map_over(fd, 0, segment.header, base_bytes(h), open);
+}
+
+/** Join the cell behind `fd`: what we know by number as our parent's copy must be in it, too. */
+static bool join(int fd) {
+	const struct segment_header *from = segment.header;
+	struct wire_table tables[WIRE_N_TABLES];
+	const struct wire_table *layouts = &from->tables[TABLE_LAYOUTS];
 	const uint64_t modules_at = from->tables[TABLE_MODULES].at;
+	const uint64_t nodes_at = from->tables[TABLE_NODES].at;
 	uint32_t n_modules = atomic_load(&from->n_modules) + 1;
 	n_modules = n_modules < segment.n_modules ? n_modules : segment.n_modules;
-	sys_copy((unsigned char *)to + modules_at, segment.modules,
-			n_modules * sizeof *segment.modules);
+	const bool has_units = segment.n_units_open > 0;
 	// In this order: a node named as a first child is among those taken
-	uint32_t n_nodes = atomic_load(&from->n_nodes);
-	sys_copy(nodes, segment.nodes,
-			(n_nodes < segment.n_nodes ? n_nodes : segment.n_nodes) * sizeof *nodes);
-	atomic_store(&to->n_nodes, atomic_load(&from->n_nodes));
+	const uint32_t n_named = atomic_load(&from->n_nodes);
+	bool ok = syscall_4(__NR_pread64, fd, (long)tables, sizeof tables,
+					  offsetof(struct segment_header, tables)) == sizeof tables &&
+			sys_equal(tables, from->tables, sizeof tables) &&
+			(!has_units || put(fd, layouts->at, segment.layouts, layouts->bytes)) &&
+			put(fd, modules_at, segment.modules, n_modules * sizeof *segment.modules) &&
+			put(fd, nodes_at, segment.nodes,
+					(n_named < segment.n_nodes ? n_named : segment.n_nodes) *
+							sizeof *segment.nodes) &&
+			put(fd, offsetof(struct segment_header, own), from->own, sizeof from->own);
+	const uint32_t n_nodes = atomic_load(&from->n_nodes), n_images = atomic_load(&from->n_images);
+	const uint32_t n_units = atomic_load(&from->n_units);
+	const uint32_t generation = atomic_load(&from->runtime_generation);
+	const uint64_t hash_bytes = atomic_load(&from->hash_bytes);
+	const uint64_t errand_code = atomic_load(&from->errand_code);
+	if (!ok || !map_own(fd) || (has_units && !segment_open_units(true))) {
+		return false;
+	}
+	struct segment_header *to = segment.header;
+	atomic_store(&to->n_nodes, n_nodes);
 	atomic_store(&to->n_modules, n_modules - 1);
-	atomic_store(&to->n_images, atomic_load(&from->n_images));
-	atomic_store(&to->hash_bytes, atomic_load(&from->hash_bytes));
+	atomic_store(&to->n_images, n_images);
+	atomic_store(&to->hash_bytes, hash_bytes);
 	// The parent's units keep their numbers, and stay where they are: ours come behind them
-	atomic_store(&to->n_units, atomic_load(&from->n_units));
-	atomic_store(&to->n_units_read, atomic_load(&from->n_units));
-	atomic_store(&to->runtime_generation, atomic_load(&from->runtime_generation));
-	sys_copy(to->own, from->own, sizeof to->own);
-	atomic_store(&to->errand_code, atomic_load(&from->errand_code));
+	atomic_store(&to->n_units, n_units);
+	atomic_store(&to->n_units_read, n_units);
+	atomic_store(&to->runtime_generation, generation);
+	atomic_store(&to->errand_code, errand_code);
 	to->program_pid = (uint32_t)syscall_0(__NR_getpid);
-}
-
-/** What map_runtimes has mapped, of another segment. */
-struct runtime_tables {
-	struct wire_layout *layouts;
-	void *units;
-	uint64_t units_bytes;
-};
-
-static struct runtime_tables map_own_runtimes(int fd) {
-	const struct wire_table *tables = segment.header->tables, *last = &tables[TABLE_EXCERPTS];
-	const uint64_t at = tables[TABLE_UNITS].at;
-	return (struct runtime_tables){
-			map_piece(fd, tables[TABLE_LAYOUTS].at, tables[TABLE_LAYOUTS].bytes,
-					PROT_READ | PROT_WRITE),
-			map_piece(fd, at, last->at + last->bytes - at, PROT_NONE),
-			last->at + last->bytes - at,
-	};
-}
-
-static bool move_runtimes(const struct runtime_tables *own) {
-	const uint64_t bytes = segment.header->tables[TABLE_LAYOUTS].bytes;
-	void *layouts = (void *)(uintptr_t)segment.layouts;
-	return move_over(own->layouts, layouts, bytes) && sys_mprotect(layouts, bytes, PROT_READ) &&
-			move_over(own->units, segment.units, own->units_bytes) &&
-			(segment.n_units_open == 0 || segment_open_units(true));
+	return true;
 }
 
 bool segment_join(uint32_t fork) {
 	struct segment_header *h = segment.header;
 	char token[TOKEN_DIGITS + 1] = "";
 	put_token(h, token);
-	const struct wire_join join = {h->process, fork, segment.image};
-	int fd = atomic_load(&h->state) == SEGMENT_OPEN ? open_by_socket(token, &join, NULL) : -1;
-	if (fd < 0) {
-		return false;
-	}
-	const uint64_t base_bytes = base_end(h), slots_bytes = segment.n_slots * segment.slot_bytes;
-	struct segment_header *base = map_piece(fd, 0, base_bytes, PROT_READ | PROT_WRITE);
-	struct wire_node *nodes = map_piece(fd, h->tables[TABLE_NODES].at, nodes_bytes(segment.n_nodes),
-			PROT_READ | PROT_WRITE);
-	struct runtime_tables runtimes = {0};
-	if (segment.layouts != NULL) {
-		runtimes = map_own_runtimes(fd);
-	}
-	bool ok = base != NULL && nodes != NULL &&
-			(segment.layouts == NULL || (runtimes.layouts != NULL && runtimes.units != NULL)) &&
-			sys_equal(base->tables, h->tables, sizeof h->tables);
-	if (ok) {
-		if (segment.n_units_open > 0) { // before the modules that tell the collector of a runtime
-			sys_copy(runtimes.layouts, segment.layouts, h->tables[TABLE_LAYOUTS].bytes);
-		}
-		copy_known(base, nodes);
-		atomic_store(&n_open_slots, 0);
-		// So much takes 0.1 ms to move, and nothing is in it yet
-		ok = !sys_failed(syscall_6(__NR_mmap, (long)segment.slots, (long)slots_bytes, PROT_NONE,
-					 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-					 (long)h->tables[TABLE_SLOTS].at)) &&
-				sys_madvise(segment.slots, slots_bytes, MADV_DONTDUMP) &&
-				move_over(nodes, segment.nodes, nodes_bytes(segment.n_nodes)) &&
-				move_over(base, h, base_bytes) &&
-				(segment.layouts == NULL || move_runtimes(&runtimes));
-	}
-	(void)syscall_1(__NR_close, fd);
-	if (!ok) {
-		sys_munmap(base, base_bytes);
-		sys_munmap(nodes, nodes_bytes(segment.n_nodes));
-		sys_munmap(runtimes.layouts, h->tables[TABLE_LAYOUTS].bytes);
-		sys_munmap(runtimes.units, runtimes.units_bytes);
+	const struct wire_join message = {h->process, fork, segment.image};
+	int fd = atomic_load(&h->state) == SEGMENT_OPEN ? open_by_socket(token, &message, NULL) : -1;
+	bool ok = fd >= 0 && join(fd);
+	if (fd >= 0) {
+		(void)syscall_1(__NR_close, fd);
 	}
 	return ok;
 }
@@ -532,6 +543,11 @@ static uint32_t n_nodes_in_use(void) {
 }
 
 void segment_give_back(uint64_t limit_bytes) {
+	if (segment.is_whole) { // what is between nodes and slots
+		segment.is_whole = false;
+		sys_munmap((unsigned char *)segment.nodes + nodes_bytes(segment.n_nodes),
+				nodes_room() - nodes_bytes(segment.n_nodes));
+	}
 	uint64_t share_bytes = limit_bytes / 16;
 	uint32_t n_slots = segment_open_slots() + (uint32_t)(share_bytes / segment.slot_bytes);
 	if (n_slots < segment.n_slots) {
@@ -555,8 +571,7 @@ void segment_give_back(uint64_t limit_bytes) {
 void segment_close_unused(bool closes) {
 	uint32_t n = n_nodes_in_use();
 	segment.n_nodes_open = closes ? n : segment.n_nodes;
-	(void)open_table(segment.nodes, n * sizeof(struct wire_node),
-			segment.n_nodes * sizeof(struct wire_node), !closes);
+	(void)open_table(segment.nodes, n * sizeof(struct wire_node), nodes_room(), !closes);
 	if (segment.n_units_open > 0) {
 		(void)segment_open_units(!closes);
 	}

@@ -10,7 +10,8 @@
 #include "wire/event.h"
 #include "wire/runtime.h"
 
-/** What is mapped. After segment_open only n_slots, n_nodes*, *_open and has_no_clock change. */
+/** What is mapped. After segment_open only is_whole, n_slots, n_nodes*, *_open and
+ * has_no_clock change. */
 struct segment {
 	struct segment_header *header;
 	struct wire_common *common; // the header's own, or the tree's
@@ -24,6 +25,7 @@ struct segment {
 	_Atomic uint32_t *unit_hash; // numbers of units, half empty; private to this process
 	uint64_t excerpts_open;
 	uint32_t n_units_open; // 0: not open, no runtime is known
+	bool is_whole;         // mapped as one, without gaps
 	uint64_t slot_bytes;
 	uint32_t n_slots;      // mapped
 	uint32_t n_nodes;      // mapped
