@@ -326,6 +326,54 @@ static void test_stacks_of_several_processes_are_one_set(void **state) {
 	segment_finish(&other);
 }
 
+/** Nodes of `whole` against what they stand for, in whatever order the processes meet them. */
+static void test_random_processes_share_what_is_equal(void **state) {
+	(void)state;
+	enum { PROCESSES = 4, PER_PROCESS = 400, PATH = 64, REQUESTS = 6000 };
+	const struct segment_params params = {.n_slots = 64,
+			.slot_bytes = 1 << 20,
+			.node_capacity = PER_PROCESS,
+			.module_capacity = N_MODULES};
+	static char paths[PROCESSES][PER_PROCESS][PATH], known[PROCESSES * PER_PROCESS][PATH];
+	static struct segment segments[PROCESSES];
+	static struct tries own[PROCESSES];
+	struct tries whole;
+	srand(3);
+	tries_init(&whole, &s);
+	for (unsigned p = 0; p < PROCESSES; p++) {
+		assert_true(segment_init(&segments[p], &params, &err));
+		tries_init(&own[p], &segments[p]);
+		tries_join(&own[p], &whole, NULL, NULL);
+		own[p].command = 1 + p % 2;
+		(void)snprintf(paths[p][0], PATH, "%u", p % 2);
+		for (uint32_t id = 1; id < PER_PROCESS; id++) {
+			uint32_t parent = (uint32_t)rand() % id, pc = 1 + (uint32_t)rand() % 3;
+			parent = strlen(paths[p][parent]) < PATH - 2 ? parent : 0;
+			segments[p].nodes[id].parent = parent;
+			atomic_store(&segments[p].nodes[id].where, where(0x1000 * pc, 0));
+			(void)snprintf(paths[p][id], PATH, "%.60s%u", paths[p][parent], pc);
+		}
+	}
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		unsigned p = (unsigned)rand() % PROCESSES;
+		uint32_t id = (uint32_t)rand() % PER_PROCESS;
+		uint32_t there = tries_node(&own[p], id);
+		assert_true(there < whole.n_nodes && (there == 0) == (id == 0));
+		if (id != 0 && known[there][0] == '\0') {
+			for (uint32_t k = 1; k < whole.n_nodes; k++) { // no other stands for it
+				assert_string_not_equal(known[k], paths[p][id]);
+			}
+			memcpy(known[there], paths[p][id], PATH);
+		}
+		assert_true(id == 0 || strcmp(known[there], paths[p][id]) == 0);
+	}
+	for (unsigned p = 0; p < PROCESSES; p++) {
+		tries_finish(&own[p]);
+		segment_finish(&segments[p]);
+	}
+	tries_finish(&whole);
+}
+
 int main(void) {
 #define ONE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -339,6 +387,7 @@ int main(void) {
 			ONE(nonsense_ends_in_the_empty_stack),
 			ONE(modules_are_announced_once_when_whole),
 			ONE(stacks_of_several_processes_are_one_set),
+			ONE(random_processes_share_what_is_equal),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

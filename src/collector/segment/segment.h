@@ -148,13 +148,15 @@ struct tries {
 	// For a segment of a tree: nodes and modules are those of `whole`, and only there
 	struct tries *whole;
 	uint32_t command; // of the nodes to come
+	uint32_t last;    // node that this process met
 	uint32_t *shared; // by module id: its id in `whole`; 0: not met
 	uint32_t (*share_unit)(void *user, uint32_t unit); // the same for units
 	void *user;
 
 	// Of `whole`
 	struct index by_child, by_module;
-	VEC(uint32_t) commands; // by node
+	VEC(uint32_t) commands;  // by node
+	VEC(uint32_t) followers; // by node: which a process met after it, as of the last one; 0: none
 };
 
 /** `segment` must outlive it. */

@@ -95,9 +95,9 @@ static uint64_t where_in_whole(struct tries *t, uint64_t where) {
 			((wire_where_pc(where) + moved) & WIRE_PC_MASK);
 }
 
-static uint32_t add_to_whole(struct tries *t, uint32_t parent, uint64_t where) {
+static uint32_t find_in_whole(const struct tries *t, uint32_t parent, uint64_t where) {
 	struct tries *w = t->whole;
-	const uint32_t location = location_of(w, where_in_whole(t, where));
+	const uint32_t location = location_of(w, where);
 	const uint32_t hash = hash_pair(parent, location) + t->command;
 	uint32_t id = INDEX_FIND_OR_ADD(&w->by_child, hash, i,
 			w->nodes[i].parent == parent && w->nodes[i].location == location &&
@@ -107,8 +107,23 @@ static uint32_t add_to_whole(struct tries *t, uint32_t parent, uint64_t where) {
 		make_room_for_node(w);
 		w->nodes[w->n_nodes++] = (struct rec_node){parent, location};
 		(void)EVERY(w->commands.n < w->n_nodes, vec_push(&w->commands));
+		(void)EVERY(w->followers.n < w->n_nodes, vec_push(&w->followers));
 		w->commands.items[id] = t->command;
 	}
+	return id;
+}
+
+/** Processes of a command meet most of their stacks in one order: look first for what came then. */
+static uint32_t add_to_whole(struct tries *t, uint32_t parent, uint64_t own_where) {
+	struct tries *w = t->whole;
+	const uint64_t where = where_in_whole(t, own_where);
+	uint32_t id = t->last < w->followers.n ? w->followers.items[t->last] : 0;
+	if (id == 0 || w->nodes[id].parent != parent || w->wheres[w->nodes[id].location] != where ||
+			w->commands.items[id] != t->command) {
+		id = find_in_whole(t, parent, where);
+		w->followers.items[t->last] = id;
+	}
+	t->last = id;
 	return id;
 }
 
@@ -172,7 +187,7 @@ void tries_finish(struct tries *t) {
 	pages_give(t->dense, t->segment->node_capacity * sizeof *t->dense);
 	CALL_FOR(free_at, t, nodes, locations, wheres, shared);
 	CALL_FOR(index_finish, t, by_where, by_child, by_module);
-	CALL_FOR(vec_finish, t, path, commands);
+	CALL_FOR(vec_finish, t, path, commands, followers);
 	*t = (struct tries){0};
 }
 
