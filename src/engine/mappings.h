@@ -31,8 +31,11 @@ void mappings_destroy(struct mappings *m);
 /** Process a KIND_MAP, KIND_UNMAP or KIND_CHANGED; low bits of `ptr` are its wire_map_sort(). */
 void mappings_event(struct mappings *m, const struct trace_event *event);
 
-/** exec replaced the process image: everything is unmapped. */
-void mappings_exec(struct mappings *m, uint64_t now_ns);
+/**
+ * An address space, or that part of all addresses, ends: all is unmapped. `is_left`: what the end
+ * of its process left mapped was never unmapped.
+ */
+void mappings_end(struct mappings *m, uint64_t start, uint64_t end, uint64_t now_ns, bool is_left);
 
 /** Pages that are mapped now, by one call and with one protection. */
 struct mapped_range {

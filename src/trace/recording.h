@@ -243,6 +243,7 @@ struct rec_wide {
 /** A stack that mapped, with exact values over the whole recording. */
 struct rec_mapping {
 	uint32_t node;
+	uint32_t command;  // row of commands; 0: none
 	uint8_t is_inside; // called by an allocation function for its own memory
 	uint64_t maps, mapped_bytes;
 	uint64_t peak_maps, peak_bytes; // at the moment of the peak of all mapped bytes

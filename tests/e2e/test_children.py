@@ -679,6 +679,58 @@ def test_calls_that_map_are_not_counted_where_they_are_not_recorded(tools, tmp_p
     assert "folded-stacks" not in str(known["quality"]), known["quality"]
 
 
+MAPS_IN_TREE = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define MB (1 << 20)
+#define MAP(name) __attribute__((noinline)) char *name(int n) { \\
+	char *p = mmap(0, n * MB, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); *p = 1; return p; }
+MAP(in_program) MAP(in_copy) MAP(in_other)
+int main(int n, char **words) {
+	if (n > 1) {
+		munmap(in_other(6) + 2 * MB, MB); // 5 of 6 MB stay at its end
+		return malloc(10) == 0;
+	}
+	char *first = in_program(8), *own;
+	if (fork() == 0) {
+		own = in_copy(4);
+		munmap(first, 8 * MB); // its parent's, which stay mapped there
+		munmap(own, 4 * MB);
+		in_copy(16);
+		execl(words[0], words[0], "again", (char *)0);
+	}
+	wait(0);
+	munmap(first, MB);
+	in_program(1);
+	return 0;
+}
+"""
+
+
+def test_what_processes_map_is_told_by_command(tools, tmp_path):
+    source, program = tmp_path / "maps.c", tmp_path / "maps"
+    source.write_text(MAPS_IN_TREE)
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True)
+    recording = record(tools, "bash", "-c", f"{program} & wait; true")
+    told = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for row in recording.json()["memory"]["mappings"]:
+        of = told[row["stack"][0]["function"]]
+        for i, key in enumerate(("maps", "mapped_bytes", "peak_bytes", "never_unmapped_bytes")):
+            of[i] += row[key] / (1 << 20 if i else 1)
+    told = {name: of for name, of in told.items() if (name or "").startswith("in_")}
+    # Not all at once: 8 with 16; an exec and munmap unmap, an end does not
+    assert told == {"in_program": [2, 9, 8, 8], "in_copy": [2, 20, 16, 0], "in_other": [1, 6, 0, 5]}
+    assert "no-mappings" not in str(recording.json()["quality"])
+    assert "in_copy" in recording.report("--lens", f"m=mapped&process={program.name}")
+    assert "in_copy" not in recording.report("--lens", "m=mapped&process=bash")
+    for lens in ("threads=maps", "process=#1"): # "0 B" would not be true
+        refused = tools.run(tools.heaptrack_print, "--lens", f"m=mapped&{lens}", recording.file)
+        assert refused.status == 1 and "which thread mapped what is not recorded" in refused.stderr, repr(refused)
+
+
 # ---- what it is not combined with, and what stays as it was
 
 @pytest.mark.parametrize("other", [("--leaks",), ("--leaks-every", "1s"), ("--events",), ("--raw",), ("-p", "1", "--max-pause", "5ms"),

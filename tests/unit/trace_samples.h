@@ -332,8 +332,8 @@ static inline void sample_mappings(struct recording *r, const struct sample_size
 		return;
 	}
 	SAMPLE_ROWS(r, mappings, 2);
-	r->mappings.items[0] = (struct rec_mapping){1, 0, 2, 5 * P, 1, 4 * P, 1, 3 * P, 10, 90};
-	r->mappings.items[1] = (struct rec_mapping){2, 1, 1, 2 * P, 1, 2 * P, 0, 0, 20, 20};
+	r->mappings.items[0] = (struct rec_mapping){1, 0, 0, 2, 5 * P, 1, 4 * P, 1, 3 * P, 10, 90};
+	r->mappings.items[1] = (struct rec_mapping){2, 0, 1, 1, 2 * P, 1, 2 * P, 0, 0, 20, 20};
 	SAMPLE_ROWS(r, mapping_edges, 2);
 	r->mapping_edges.items[0] = (struct rec_edge){.time_ns = 30,
 			.end_ns = 100,

@@ -61,7 +61,7 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 	tries_pass_by(&run->tries, r.code_at, r.code_bytes);
 	// Without its functions that map, a program would seem to map nothing
 	run->records_mappings = r.maps_are_hooked && !run->options->no_memory && !run->cells;
-	if (says_so && !r.maps_are_hooked && !run->options->no_memory && !run->cells) {
+	if (says_so && !r.maps_are_hooked && !run->options->no_memory) {
 		run_say(run, "mmap, munmap or mremap cannot be hooked: what is mapped is not recorded");
 	}
 	if (report) {

@@ -25,7 +25,7 @@ void run_keep_events(struct run *run, const struct trace_event *events, size_t n
 void run_begin_program(struct member *m) {
 	struct run *run = m->run;
 	aggregate_exec(run_aggregate(run), run->now_ns);
-	mappings_exec(run->mappings, run->now_ns);
+	mappings_end(run->mappings, 0, UINT64_MAX, run->now_ns, false);
 	run_keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
 }
 

@@ -312,7 +312,7 @@ void run_tree_destroy(struct run *run);
 
 void run_tree_events(struct run *run, const struct trace_event *events, size_t n);
 /** A fork, or an end. */
-void run_tree_fork(struct run *run, const struct trace_event *event);
+void run_tree_mapping(struct run *run, const struct trace_event *event);
 
 /** Take processes that have joined, and modules. `user`: the first member. */
 void run_tree_find(void *user);

@@ -34,10 +34,10 @@ static void take_late_events(void *user, const struct trace_event *events, size_
 static void take_mapping(void *user, const struct trace_event *event) {
 	struct run *run = ((const struct member *)user)->run;
 	run->last_event_ns = event->time_ns;
-	if (event->kind != KIND_FORK) {
+	if (run->tree) {
+		run_tree_mapping(run, event);
+	} else if (event->kind != KIND_FORK) {
 		mappings_event(run->mappings, event);
-	} else if (run->tree) {
-		run_tree_fork(run, event);
 	}
 }
 

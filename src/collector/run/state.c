@@ -149,7 +149,7 @@ struct recording *run_state(struct run *run, bool is_last) {
 	uint64_t known_ns = run->now_ns - LOWER_TO(coming_ns, run->now_ns);
 	aggregate_until(run_aggregate(run), known_ns);
 	aggregate_snapshot(run_aggregate(run), run->now_ns, r);
-	if (run->records_mappings) {
+	if (run->records_mappings || (run->tree && !run->options->no_memory)) {
 		mappings_until(run->mappings, known_ns);
 		mappings_snapshot(run->mappings, run->now_ns, r);
 	}

@@ -145,7 +145,13 @@ void run_tree_events(struct run *run, const struct trace_event *events, size_t n
 	}
 }
 
-/** The blocks of a process end. `is_left`: with it, else as by an exec. */
+/** Where the addresses of a process are among those of all mappings. Its number is used again. */
+#define SPACE_MASK ((1ull << 48) - 1)
+static uint64_t space_of(uint32_t process) {
+	return (uint64_t)process << 48;
+}
+
+/** The blocks and mappings of a process end. `is_left`: with it, else as by an exec. */
 static void end_blocks(struct member *m, bool is_left) {
 	struct run *run = m->run;
 	struct tree_process *p = process_at(run->tree, m->process);
@@ -159,14 +165,16 @@ static void end_blocks(struct member *m, bool is_left) {
 	}
 	map_clear(&m->regions);
 	m->last_packed = 0;
+	const uint64_t space = space_of(m->process);
+	mappings_end(run->mappings, space, space | SPACE_MASK, run->now_ns, is_left);
 	if (!is_left) {
 		p->row.live_bytes = p->row.live_blocks = 0;
 	}
 }
 
-void run_tree_fork(struct run *run, const struct trace_event *event) {
+/** A process forks, or ends. */
+static void take_fork(struct run *run, struct tree_process *p, const struct trace_event *event) {
 	struct tree *t = run->tree;
-	struct tree_process *p = process_of(t, event->thread);
 	if (event->ptr != 0) {
 		uint64_t key = (uint64_t)(p - t->processes.items) << 32 | (event->ptr >> 4 & UINT32_MAX);
 		tree_inherit(t, p);
@@ -179,6 +187,18 @@ void run_tree_fork(struct run *run, const struct trace_event *event) {
 	p->row.end_ns = event->time_ns > p->row.start_ns ? event->time_ns : now_ns;
 	if (p->member) {
 		end_blocks(p->member, true);
+	}
+}
+
+void run_tree_mapping(struct run *run, const struct trace_event *event) {
+	struct tree_process *p = process_of(run->tree, event->thread);
+	if (event->kind == KIND_FORK) {
+		take_fork(run, p, event);
+	} else if (p->member) {
+		struct trace_event moved = *event;
+		moved.ptr = space_of(p->member->process) | (event->ptr & SPACE_MASK);
+		LOWER_TO(moved.size, SPACE_MASK - (event->ptr & SPACE_MASK));
+		mappings_event(run->mappings, &moved);
 	}
 }
 
@@ -415,6 +435,10 @@ static void count_unrecorded(struct run *run, struct rec_quality *q) {
 							FIND_IN(s, t->spawned, *s == (child->pid_inside | SPAWN_FAILED))));
 }
 
+static uint32_t command_of_node(const struct run *run, uint32_t node) {
+	return node < run->tries.commands.n ? run->tries.commands.items[node] : 0;
+}
+
 void run_tree_put(struct run *run, struct recording *r) {
 	struct tree *t = run->tree;
 	count_unrecorded(run, &r->quality);
@@ -434,8 +458,12 @@ void run_tree_put(struct run *run, struct recording *r) {
 		}
 	}
 	EACH(s, r->stacks) {
-		s->command = s->node < run->tries.commands.n ? run->tries.commands.items[s->node] : 0;
+		s->command = command_of_node(run, s->node);
 	}
+	EACH(m, r->mappings) {
+		m->command = command_of_node(run, m->node);
+	}
+	r->ranges.n = 0; // of several address spaces
 	r->quality.unknown_frees -= t->late_frees;
 	r->quality.lost_events += t->lost_events;
 }

@@ -21,7 +21,7 @@ struct mapping {
 
 struct mapping_stack {
 	struct rec_mapping sum; // its peak values are those kept in `epoch`
-	uint64_t epoch;
+	uint64_t epoch, left_maps, left_bytes;
 	uint32_t hint; // bins_log
 };
 
@@ -45,7 +45,7 @@ struct mappings {
 	uint64_t label, moment; // as in struct aggregate
 	uint64_t epoch;         // of the peak
 	struct rec_edge now;    // totals
-	uint64_t peak_bytes, peak_time_ns;
+	uint64_t peak_bytes, peak_time_ns, left_bytes;
 };
 
 struct mappings *mappings_create(uint64_t page_bytes) {
@@ -86,7 +86,7 @@ static uint32_t stack_of(struct mappings *m, uint32_t node) {
 
 struct ending {
 	struct mappings *m;
-	bool is_first;
+	bool is_first, is_left;
 	uint32_t thread;
 };
 
@@ -106,6 +106,9 @@ static void end_piece(void *user, struct piece *piece) {
 	bool is_over = mapping->left_bytes == 0;
 	s->sum.live_bytes -= bytes;
 	s->sum.live_maps -= is_over;
+	s->left_bytes += e->is_left ? bytes : 0;
+	s->left_maps += e->is_left && is_over;
+	m->left_bytes += e->is_left ? bytes : 0;
 	m->now.bytes -= bytes;
 	m->now.blocks -= is_over;
 	bins_log(&m->bins, &s->hint, mapping->stack, bins_edge_after(&m->bins, mapping->birth), bytes,
@@ -117,8 +120,8 @@ static void end_piece(void *user, struct piece *piece) {
 	}
 }
 
-static void unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thread) {
-	struct ending ending = {m, true, thread};
+static void unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thread, bool is_left) {
+	struct ending ending = {m, true, is_left, thread};
 	uint32_t taken = pieces_take(&m->pieces, start, end);
 	pieces_walk(&m->pieces, taken, end_piece, &ending);
 	pieces_give(&m->pieces, taken);
@@ -139,7 +142,7 @@ static void detach(struct mappings *m, uint64_t start, uint32_t thread) {
 		i = pieces_find(p, at);
 		if (i != PIECE_NONE && p->items[i].mapping == first.mapping) {
 			left -= next - at;
-			unmap(m, at, next, thread);
+			unmap(m, at, next, thread, false);
 		}
 	}
 	m->last.stack = INDEX_NONE;
@@ -265,20 +268,20 @@ void mappings_event(struct mappings *m, const struct trace_event *e) {
 		if (sort >> 4 == WIRE_MAP_SHM) {
 			detach(m, start, e->thread);
 		} else {
-			unmap(m, start, end, e->thread);
+			unmap(m, start, end, e->thread, false);
 		}
 	} else {
 		struct last_unmapped last = m->last; // not what this one replaces
-		unmap(m, start, end, e->thread);
+		unmap(m, start, end, e->thread, false);
 		m->last = last;
 		map(m, e, (struct piece){.start = start, .end = end, .sort = sort});
 	}
 }
 
-void mappings_exec(struct mappings *m, uint64_t now_ns) {
-	m->last.stack = INDEX_NONE;
+void mappings_end(struct mappings *m, uint64_t start, uint64_t end, uint64_t now_ns, bool is_left) {
 	reach(m, now_ns);
-	unmap(m, 0, UINT64_MAX, 0);
+	unmap(m, start, end, 0, is_left);
+	m->last.stack = INDEX_NONE;
 }
 
 struct visiting {
@@ -312,6 +315,8 @@ static void put_stacks(const struct mappings *m, struct recording *out) {
 	for (size_t i = 0; i < m->stacks.n; i++) {
 		struct mapping_stack s = m->stacks.items[i];
 		keep_peak(m, &s);
+		s.sum.live_maps += s.left_maps;
+		s.sum.live_bytes += s.left_bytes;
 		out->mappings.items[i] = s.sum;
 	}
 }
@@ -364,7 +369,7 @@ void mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recordi
 	uint64_t end_ns = now_ns > last_ns ? now_ns : last_ns + 1;
 	out->summary.mapped_peak_bytes = m->peak_bytes;
 	out->summary.mapped_peak_time_ns = m->peak_time_ns;
-	out->summary.never_unmapped_bytes = m->now.bytes;
+	out->summary.never_unmapped_bytes = m->now.bytes + m->left_bytes;
 	out->mapping_edges.items = bins_copy_edges(&out->arena, b->edges, b->n,
 			bins_edge_at(b, end_ns));
 	out->mapping_edges.n = b->n + 1;

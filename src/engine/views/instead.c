@@ -13,7 +13,7 @@ static void put_mappings(const struct recording *r, struct arena *arena, struct 
 	for (uint32_t i = 0; i < r->mappings.n; i++) {
 		const struct rec_mapping *m = &r->mappings.items[i];
 		out->stacks.items[i] = (struct rec_stack){
-				FIELDS_OF(m, node, peak_bytes, live_bytes, first_ns, last_ns),
+				FIELDS_OF(m, node, command, peak_bytes, live_bytes, first_ns, last_ns),
 				.allocations = m->maps,
 				.allocated_bytes = m->mapped_bytes,
 				.peak_blocks = m->peak_maps,
@@ -126,6 +126,15 @@ static bool put_graph(const struct recording *r, const struct lens *l, struct ar
 	return true;
 }
 
+/** Mappings have a command, but no thread. */
+static bool asks_who_mapped(const struct lens *l, const struct recording *r) {
+	return l->n_threads > 0 ||
+			ANY(k, l->n_processes,
+					!ANY(i, r->commands.n,
+							slice_equal(l->processes[k],
+									r->strings.items[r->commands.items[i].name])));
+}
+
 bool memory_as_recording(const struct recording *r, struct lens *l, struct arena *arena,
 		struct recording *out, struct err *err) {
 	const uint8_t of = lens_metrics[l->metric].of;
@@ -143,6 +152,10 @@ bool memory_as_recording(const struct recording *r, struct lens *l, struct arena
 		put_mappings(r, arena, out);
 		return r->mapping_edges.n == 0
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
+				: asks_who_mapped(l, r)
+				? err_set(err, ERR_UNSUPPORTED,
+						  "which thread mapped what is not recorded, nor which process of a "
+						  "command")
 				: lens_time_of(l, out, arena, err);
 	}
 	if (of >= METRIC_OF_GRADED) {

@@ -305,6 +305,7 @@ static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
 	const bool adds_up = ADD_UP(&sum, r->mappings, peak_bytes, live_bytes);
 	RANGE_OF(mappings, "mapping",
 			row->node >= r->nodes.n || row->is_inside > 1 || row->first_ns > row->last_ns ||
+					(row->command > 0 && row->command >= r->commands.n) ||
 					row->live_maps > row->maps || row->peak_maps > row->maps ||
 					row->live_bytes > row->mapped_bytes || row->peak_bytes > row->mapped_bytes)
 	RANGE_OF(changes, "change",

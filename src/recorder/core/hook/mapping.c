@@ -185,9 +185,9 @@ static void await_units(void) {
 	}
 }
 
-/** In a tree, and where nobody wants them, the calls are not recorded. */
+/** Not where nobody wants them. */
 static bool is_recorded(void) {
-	return likely((segment.options & (SEGMENT_NO_MAPPINGS | SEGMENT_TREE)) == 0);
+	return likely((segment.options & SEGMENT_NO_MAPPINGS) == 0);
 }
 
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
