@@ -32,6 +32,42 @@ bool take_any(struct slice *s, const char *list) {
 	return n != SIZE_MAX;
 }
 
+// ---- brackets
+
+static bool is_arrow(struct slice s, size_t i) {
+	return s.data[i] == '>' && i > 0 && s.data[i - 1] == '-';
+}
+
+void step_brackets(struct slice s, size_t i, size_t *depth) {
+	uint8_t c = s.data[i];
+	*depth += c == '<' || c == '(' || c == '[' || c == '{';
+	*depth -= *depth > 0 && !is_arrow(s, i) && (c == '>' || c == ')' || c == ']' || c == '}');
+}
+
+size_t find_outside_brackets(struct slice s, const char *bytes) {
+	size_t depth = 0;
+	for (size_t i = 0; i < s.size; i++) {
+		if (depth == 0 && strchr(bytes, s.data[i]) && !is_arrow(s, i)) {
+			return i;
+		}
+		step_brackets(s, i, &depth);
+	}
+	return s.size;
+}
+
+size_t last_part_at(struct slice s) {
+	size_t depth = 0, at = 0;
+	for (size_t i = 0; i + 1 < s.size; i++) {
+		step_brackets(s, i, &depth);
+		if (depth == 0 && s.data[i] == ':' && s.data[i + 1] == ':') {
+			at = i + 2;
+		}
+	}
+	return at;
+}
+
+// ---- numbers
+
 static const char units[] = " kMGTPE";
 
 /** Scale to below 1000; `*unit` indexes units. Rounding never shows "1000.0". */

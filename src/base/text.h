@@ -145,6 +145,15 @@ static inline bool take_hexadecimal(struct slice *s, uint64_t *out) {
 	return n > 0;
 }
 
+/** Update the depth of brackets for the byte at `i`. The ">" of "fn() -> T" is not one. */
+void step_brackets(struct slice s, size_t i, size_t *depth);
+
+/** The position of the first of these bytes outside of all brackets, or the size. */
+size_t find_outside_brackets(struct slice s, const char *bytes);
+
+/** "a::B<c::D>::e<f>": after the last "::" outside of brackets, or 0. */
+size_t last_part_at(struct slice s);
+
 /** Take ":12" off the end, as in places in code. False: none. */
 static inline bool take_last_number(struct slice *s, uint32_t *out) {
 	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;

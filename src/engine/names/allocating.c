@@ -82,14 +82,8 @@ bool owner_is_allocation_function(struct slice f) {
 
 /** The last part of a qualified name, without parameters and template arguments. */
 static struct slice last_part(struct slice f) {
-	size_t begin = 0, depth = 0, end = 0;
-	for (size_t i = 0; i < f.size && (f.data[i] != '(' || depth > 0); i++) {
-		depth += f.data[i] == '<';
-		depth -= f.data[i] == '>' && depth > 0;
-		begin = depth == 0 && f.data[i] == ':' ? i + 1 : begin;
-		end = i + 1;
-	}
-	return slice_of(f.data + begin, end > begin ? end - begin : 0);
+	f = slice_of(f.data, find_outside_brackets(f, "("));
+	return slice_from(f, last_part_at(f));
 }
 
 static bool has_word(struct slice name, const char *word) {

@@ -148,9 +148,7 @@ static struct slice crate_of_path(struct slice f) {
 static struct slice trait_of(struct slice f) {
 	size_t depth = 0;
 	for (size_t i = 0; i < f.size && (i == 0 || depth > 0); i++) {
-		bool is_arrow = i > 0 && f.data[i - 1] == '-';
-		depth += f.data[i] == '<';
-		depth -= f.data[i] == '>' && !is_arrow && depth > 0;
+		step_brackets(f, i, &depth);
 		if (depth == 1 && starts_with(behind(f, i), " as ")) {
 			return behind(f, i + strlen(" as "));
 		}

@@ -43,20 +43,13 @@ static size_t operator_length(struct slice s, size_t i) {
 /** One past the bracket that closes the one at i. */
 static size_t skip_brackets(struct slice s, size_t i) {
 	size_t depth = 0;
-	while (i < s.size) {
+	do {
 		size_t op = operator_length(s, i);
-		if (op > 0) {
-			i += op;
-			continue;
+		if (op == 0) {
+			step_brackets(s, i, &depth);
 		}
-		uint8_t c = s.data[i++];
-		bool is_arrow = c == '>' && i >= 2 && s.data[i - 2] == '-';
-		if (strchr("<([{", c)) {
-			depth++;
-		} else if (strchr(">)]}", c) && !is_arrow && --depth == 0) {
-			break;
-		}
-	}
+		i += op ? op : 1;
+	} while (i < s.size && depth > 0);
 	return i;
 }
 

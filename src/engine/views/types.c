@@ -76,45 +76,9 @@ static struct slice part(struct slice s, size_t from, size_t to) {
 	return slice_of(s.data + from, to - from);
 }
 
-/** The ">" of "fn() -> T" is not a bracket. */
-static bool is_arrow(struct slice s, size_t i) {
-	return s.data[i] == '>' && i > 0 && s.data[i - 1] == '-';
-}
-
-/** Update the bracket depth for the next byte. */
-static void step(struct slice s, size_t i, size_t *depth) {
-	uint8_t c = s.data[i];
-	*depth += c == '<' || c == '(' || c == '[' || c == '{';
-	*depth -= *depth > 0 && !is_arrow(s, i) && (c == '>' || c == ')' || c == ']' || c == '}');
-}
-
-/** The position of the first of these bytes outside of all brackets, or the size. */
-static size_t find_outside(struct slice s, const char *bytes) {
-	size_t depth = 0;
-	for (size_t i = 0; i < s.size; i++) {
-		if (depth == 0 && strchr(bytes, s.data[i]) && !is_arrow(s, i)) {
-			return i;
-		}
-		step(s, i, &depth);
-	}
-	return s.size;
-}
-
 /** Where the bracket that begins a name is closed, or the size. */
 static size_t closed_at(struct slice s) {
-	return 1 + find_outside(part(s, 1, s.size), ">)]}");
-}
-
-/** "a::B<c::D>::e<f>": after the last "::" outside of brackets, or 0. */
-static size_t last_part_at(struct slice s) {
-	size_t depth = 0, at = 0;
-	for (size_t i = 0; i + 1 < s.size; i++) {
-		step(s, i, &depth);
-		if (depth == 0 && s.data[i] == ':' && s.data[i + 1] == ':') {
-			at = i + 2;
-		}
-	}
-	return at;
+	return 1 + find_outside_brackets(part(s, 1, s.size), ">)]}");
 }
 
 /** A class or function apart from its arguments: "std::list" and "int". */
@@ -123,7 +87,7 @@ struct template {
 };
 
 static struct template template_of(struct slice s) {
-	size_t at = find_outside(s, "<[");
+	size_t at = find_outside_brackets(s, "<[");
 	struct template out = {.name = part(s, 0, at)};
 	if (at < s.size && s.data[at] == '<') {
 		struct slice rest = part(s, at, s.size);
@@ -137,7 +101,7 @@ static struct template template_of(struct slice s) {
 }
 
 static struct slice first_argument(struct slice arguments) {
-	return trimmed(part(arguments, 0, find_outside(arguments, ",")));
+	return trimmed(part(arguments, 0, find_outside_brackets(arguments, ",")));
 }
 
 /** Ignores the library's inline namespaces: "std::__cxx11::", "std::__1::". */
@@ -167,7 +131,7 @@ static bool split(struct slice f, struct template *class, struct template *metho
 		if (end + 3 > f.size) {
 			return false;
 		}
-		*class = template_of(part(f, 1, 1 + find_outside(part(f, 1, end), " ")));
+		*class = template_of(part(f, 1, 1 + find_outside_brackets(part(f, 1, end), " ")));
 		*method = template_of(part(f, end + 3, f.size));
 		return true;
 	}
@@ -181,7 +145,7 @@ static bool split(struct slice f, struct template *class, struct template *metho
 	}
 	*class = template_of(part(f, 0, at - 2));
 	*method = template_of(part(f, at, f.size));
-	method->name.size = find_outside(method->name, "["); // allocate[abi:v15006]
+	method->name.size = find_outside_brackets(method->name, "["); // allocate[abi:v15006]
 	return true;
 }
 

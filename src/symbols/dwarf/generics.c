@@ -25,17 +25,11 @@ static void take_names(struct parameters *p, const struct unit *unit, Dwarf_Die 
 
 /** Both of "new<(u8, fn() -> u16), [u64; 32]>". */
 static void take_values(struct parameters *p, const char *plain) {
-	const char *begin = strchr(plain, '<') + 1;
-	int depth = 0;
-	for (const char *at = begin; *at && depth >= 0 && p->n_values < PARAMETERS_MAX; at++) {
-		bool is_arrow = *at == '>' && at[-1] == '-';
-		depth += strchr("<([{", *at) != NULL;
-		depth -= !is_arrow && strchr(">)]}", *at) != NULL;
-		if (depth < 0 || (depth == 0 && *at == ',')) {
-			begin += strspn(begin, " ");
-			p->values[p->n_values++] = slice_of(begin, (size_t)(at - begin));
-			begin = at + 1;
-		}
+	struct slice rest = slice_of_text(strchr(plain, '<') + 1);
+	size_t n;
+	while ((n = find_outside_brackets(rest, ",>")) < rest.size && p->n_values < PARAMETERS_MAX) {
+		p->values[p->n_values++] = trimmed(slice_of(rest.data, n));
+		rest = rest.data[n] == ',' ? slice_from(rest, n + 1) : (struct slice){0};
 	}
 }
 

@@ -29,12 +29,8 @@ static void put_pace(struct finder *f, const struct place *p) {
 
 /** The part before the last "::", without template arguments: "std::vector" for its push_back. */
 static struct slice qualifier_of(struct slice name) {
-	size_t end = 0;
-	for (size_t i = 0; i + 1 < name.size && name.data[i] != '('; i++) {
-		end = name.data[i] == ':' && name.data[i + 1] == ':' ? i : end;
-	}
-	const uint8_t *arguments = end ? memchr(name.data, '<', end) : NULL;
-	return slice_of(name.data, arguments ? (size_t)(arguments - name.data) : end);
+	size_t at = last_part_at(before_first(name, '('));
+	return before_first(slice_of(name.data, at ? at - 2 : 0), '<');
 }
 
 /** The class whose member requested the memory: "std::vector", Rust's "Vec". Empty: none known. */
