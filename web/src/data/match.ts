@@ -9,50 +9,87 @@ export interface Sought {
 	isRegex: boolean;
 }
 
-/** Which symbols a rule speaks of. */
-export interface Marks {
-	rule: Sought;
-	found: Int32Array; // by text: where from 1; 0: not looked for yet, -1: it is not in there
-	has: (symbol: number) => boolean; // looks at this one alone
-	all: () => Uint8Array; // one byte each, 1 for those that hold the text
+/** By text: how many first letters of what is looked for are in it, where, and how many are not. */
+interface Known {
+	has: Uint32Array; // 0: not known, as below
+	at: Uint32Array;
+	lacks: Uint32Array;
 }
 
-/** Where the texts are that were looked for before a letter was added: the longer is not before. */
-function foundBefore(rule: Sought, before: Marks | null): Int32Array | null {
-	return before && !before.rule.isRegex && rule.text.startsWith(before.rule.text)
-		? before.found
-		: null;
+/**
+ * Which symbols a rule speaks of. Each text is looked at when it is asked for, and once: what is on
+ * the screen has few. Methods, as closures would be cold at each letter.
+ */
+export class Marks {
+	private wanted: string;
+	private regex: RegExp | null;
+	private known: Known;
+	private whole: Uint8Array | null = null;
+
+	constructor(
+		private rule: Sought,
+		private of: Texts,
+		before: Marks | null,
+	) {
+		this.wanted = lower(rule.text);
+		this.regex = rule.isRegex ? new RegExp(rule.text) : null;
+		const n = of.texts.length;
+		const isLonger = before && rule.text.startsWith(before.rule.text);
+		// What lacks the first letters lacks all
+		this.known = isLonger && !before.regex && !this.regex
+			? before.known
+			: { has: new Uint32Array(n), at: new Uint32Array(n), lacks: new Uint32Array(n) };
+	}
+
+	/** Looks at this one alone. */
+	has(symbol: number): boolean {
+		const { name, file, module } = this.of;
+		return symbol > 0 &&
+			(this.holds(name[symbol]!) || this.holds(file[symbol]!) || this.holds(module[symbol]!));
+	}
+
+	/** One byte each, 1 for those that hold the text. */
+	all(): Uint8Array {
+		return (this.whole ??= Uint8Array.from(this.of.name, (_, i) => +this.has(i)));
+	}
+
+	private holds(i: number): boolean {
+		const { has, lacks } = this.known;
+		const { length } = this.wanted;
+		return has[i]! >= length || ((!lacks[i] || lacks[i]! > length) && this.find(i));
+	}
+
+	private find(i: number): boolean {
+		const { has, at, lacks } = this.known;
+		const { length } = this.wanted;
+		const found = this.regex ? this.of.texts[i]!.search(this.regex) : this.search(i);
+		if (found < 0) {
+			lacks[i] = length;
+			return false;
+		}
+		at[i] = found;
+		has[i] = length;
+		return true;
+	}
+
+	/** A letter that was added is where the others are, or all of them are behind that. */
+	private search(i: number): number {
+		const { wanted, known } = this;
+		const { length } = wanted;
+		const text = this.of.lowered[i]!;
+		const from = known.at[i]!;
+		const isNext = known.has[i] === length - 1; // one letter more is looked for
+		if (isNext && text[from + length - 1] === wanted[length - 1]) {
+			return from;
+		}
+		// One letter is found in a tenth of the time, and mostly is in no other place
+		const first = text.indexOf(wanted[0]!, from + +isNext);
+		return first < 0 ? -1 : text.indexOf(wanted, first);
+	}
 }
 
-/** Each text is looked at when it is asked for, and once: what is on the screen has few. */
 export function marksOf(p: Profile, rule: Sought, before: Marks | null = null): Marks {
-	const { texts, lowered, name, file, module } = textsOf(p);
-	const regex = rule.isRegex ? new RegExp(rule.text) : null;
-	const wanted = lower(rule.text);
-	const shorter = foundBefore(rule, before);
-	const found = new Int32Array(texts.length);
-	const find = (i: number) => {
-		const from = shorter ? shorter[i]! : 0;
-		const at = regex
-			? texts[i]!.search(regex)
-			: from < 0
-				? -1
-				: lowered[i]!.indexOf(wanted, Math.max(0, from - 1));
-		return at < 0 ? -1 : at + 1;
-	};
-	const holds = (i: number) => (found[i] ||= find(i)) > 0;
-	// 0: not looked for yet, 1: not marked, 2: marked
-	const known = new Uint8Array(p.symbolTable.n);
-	const isMarked = (symbol: number) =>
-		symbol > 0 && (holds(name[symbol]!) || holds(file[symbol]!) || holds(module[symbol]!));
-	const has = (symbol: number) => (known[symbol] ||= 1 + +isMarked(symbol)) > 1;
-	let all: Uint8Array | null = null;
-	return {
-		rule,
-		found,
-		has,
-		all: () => (all ??= Uint8Array.from(p.symbolTable.name, (_, i) => +has(i))),
-	};
+	return new Marks(rule, textsOf(p), before);
 }
 
 export function matchSymbols(p: Profile, rule: Sought): Uint8Array {

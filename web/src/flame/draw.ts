@@ -38,6 +38,7 @@ export const enum Colour {
 export interface Palette {
 	fills: string[];
 	text: string;
+	faded: string;
 	dim: string;
 	line: string;
 	background: string;
@@ -72,6 +73,7 @@ function readPalette(): Palette {
 			...[1, 2, 3].map((i) => token(`more-${i}`)),
 		],
 		text: token('box-text'),
+		faded: token('faded'),
 		dim: token('dim'),
 		line: token('line'),
 		background: token('panel'),
@@ -137,11 +139,12 @@ interface Seen {
 	runs: Rects; // boxes side by side that are too small to be told apart
 	texts: number[]; // boxes
 	boxes: number[]; // that a search can mark
+	isDim: boolean[]; // for each of them: it does not
 }
 
 function nothingSeen(nColours: number): Seen {
 	const fills = Array.from({ length: nColours }, () => []);
-	return { fills, faded: [], runs: [], texts: [], boxes: [] };
+	return { fills, faded: [], runs: [], texts: [], boxes: [], isDim: [] };
 }
 
 /** The end of a row, as far as it is filled: what follows without a gap makes that longer. */
@@ -167,11 +170,18 @@ const GAP_PX = 3; // wider boxes have a gap behind them
 const isFaded = (s: Scene, box: number) =>
 	s.isMarked !== null && !s.isMarked(s.layout.node[box]!);
 
-function addBox(s: Scene, box: number, row: RowEnd, seen: Seen, top: number, width: number): void {
-	const [left, right] = sidesOf(s, box);
-	const to = isFaded(s, box) ? seen.faded : seen.fills[s.colour(s.layout.node[box]!)]!;
-	seen.boxes.push(box);
-	if (width > TEXT_PX) {
+/** Where each row of a picture begins, and how far it is filled. */
+function rowsOf(s: Scene): { tops: number[]; ends: RowEnd[] } {
+	const tops = Array.from({ length: s.layout.levels }, (_, depth) => rowTop(s, depth));
+	return { tops, ends: tops.map(() => ({ of: null, at: 0, right: 0 })) };
+}
+
+function addBox(s: Scene, box: number, row: RowEnd, seen: Seen, top: number, isDim: boolean): void {
+	const sides = sidesOf(s, box); // iterated over, it would take as long as all else here
+	const left = sides[0];
+	const right = sides[1];
+	const to = isDim ? seen.faded : seen.fills[s.colour(s.layout.node[box]!)]!;
+	if (right - left > TEXT_PX) {
 		seen.texts.push(box);
 	}
 	if (right - left > GAP_PX) {
@@ -182,15 +192,11 @@ function addBox(s: Scene, box: number, row: RowEnd, seen: Seen, top: number, wid
 	}
 }
 
-function look(s: Scene, scale: number, nColours: number): Seen {
+function look(s: Scene, nColours: number): Seen {
 	const { layout, forest } = s;
+	const scale = s.width / (s.to - s.from || 1);
 	const seen = nothingSeen(nColours);
-	const tops = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
-	const ends = Array.from({ length: layout.levels }, (): RowEnd => ({
-		of: null,
-		at: 0,
-		right: 0,
-	}));
+	const { tops, ends } = rowsOf(s);
 	for (let i = 0; i < layout.n;) {
 		const node = layout.node[i]!;
 		const depth = layout.depth[i]!;
@@ -209,7 +215,10 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 				const [from, to] = sidesOf(s, i);
 				addRect(ends[depth]!, seen.runs, from, Math.max(from + 1, to), top);
 			} else {
-				addBox(s, i, ends[depth]!, seen, top, width);
+				const isDim = isFaded(s, i);
+				seen.boxes.push(i);
+				seen.isDim.push(isDim);
+				addBox(s, i, ends[depth]!, seen, top, isDim);
 			}
 		}
 		i = isSmall ? layout.end[i]! : i + 1;
@@ -231,6 +240,7 @@ function fill(
 /** What was drawn last. */
 interface Drawn {
 	boxes: number[];
+	isDim: boolean[];
 	scene: Scene;
 	palette: Palette;
 }
@@ -242,44 +252,55 @@ export function isEmptied(context: Pen): void {
 	drawn.delete(context);
 }
 
-/** The boxes that a letter of a search marks, or no more; null: all is another. */
-function turnedSince(last: Drawn | undefined, s: Scene, p: Palette): number[] | null {
+/** True if a search alone may have turned what was drawn. */
+function isAsBefore(last: Drawn | undefined, s: Scene, p: Palette): last is Drawn {
 	const { isMarked, ...rest } = s;
-	const isSame = (Object.keys(rest) as (keyof typeof rest)[]).every(
-		(key) => rest[key] === last?.scene[key],
+	return last?.palette === p && (Object.keys(rest) as (keyof typeof rest)[]).every(
+		(key) => rest[key] === last.scene[key],
 	);
-	return last && last.palette === p && isSame
-		? last.boxes.filter((box) => isFaded(s, box) !== isFaded(last.scene, box))
-		: null;
+}
+
+/** The boxes that a letter of a search marks, or no more. */
+function lookAgain(s: Scene, nColours: number, { boxes, isDim }: Drawn): Seen | null {
+	const seen = nothingSeen(nColours);
+	const { tops, ends } = rowsOf(s);
+	let hasTurned = false;
+	for (let i = 0; i < boxes.length; i++) {
+		const box = boxes[i]!;
+		const is = isFaded(s, box);
+		if (is !== isDim[i]) {
+			isDim[i] = is;
+			hasTurned = true;
+			const depth = s.layout.depth[box]!;
+			addBox(s, box, ends[depth]!, seen, tops[depth]!, is);
+		}
+	}
+	return hasTurned ? seen : null;
 }
 
 /** Draws what can be seen; of what is drawn already, what looks another way. */
 export function draw(context: Pen, s: Scene, p: Palette): void {
 	const last = drawn.get(context);
-	const turned = turnedSince(last, s, p);
-	const scale = s.width / (s.to - s.from || 1);
-	const seen = turned ? nothingSeen(p.fills.length) : look(s, scale, p.fills.length);
-	context.fillStyle = p.background;
-	if (turned) {
-		for (const box of turned) {
-			const top = rowTop(s, s.layout.depth[box]!);
-			const [left, right] = sidesOf(s, box);
-			const end = { of: null, at: 0, right: 0 };
-			addBox(s, box, end, seen, top, s.forest.total[s.layout.node[box]!]! * scale);
-			context.fillRect(left, top, Math.max(1, right - left), ROW - 1);
+	const n = p.fills.length;
+	let seen: Seen | null;
+	if (isAsBefore(last, s, p)) {
+		seen = lookAgain(s, n, last);
+		last.scene = s;
+		if (!seen) {
+			return;
 		}
 	} else {
+		seen = look(s, n);
+		drawn.set(context, { boxes: seen.boxes, isDim: seen.isDim, scene: s, palette: p });
+		context.fillStyle = p.background;
 		context.fillRect(0, 0, s.width, s.height);
 	}
-	drawn.set(context, { boxes: turned ? last!.boxes : seen.boxes, scene: s, palette: p });
 	const library = p.fills[Colour.Library]!;
 	seen.fills.forEach((rects, colour) => {
 		const isUnknown = (colour as Colour) === Colour.Unknown;
 		fill(context, rects, isUnknown ? hatch(context, p.line, library) : p.fills[colour]!);
 	});
-	context.globalAlpha = 0.35;
-	fill(context, seen.faded, library);
-	context.globalAlpha = 1;
+	fill(context, seen.faded, p.faded);
 	fill(context, seen.runs, hatch(context, p.dim, library));
 	drawTexts(context, s, p.text, seen.texts);
 }
