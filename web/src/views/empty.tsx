@@ -69,6 +69,8 @@ export function Nothing() {
 			{rules.length ? ` with ${rules.join(', ')}` : ''}
 			{l.range && isTree(p) && metricOf(l.metric).rule === 'never-freed' &&
 				'; what ended with its process is not in it'}
+			{!metricOf(l.metric).of_blocks && l.threads.length + l.processes.length > 0 &&
+				'; which thread mapped what is not recorded'}
 			.{' '}
 			{l.range && (
 				<button class="link" onClick={() => change({ range: null })}>
