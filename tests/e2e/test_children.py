@@ -656,6 +656,17 @@ def test_one_whose_sandbox_forbids_to_ask_for_memory_is_named(tools, tmp_path):
     assert "got no memory from heaptrack to be recorded into (a sandbox may forbid to ask for it)" in said, said
 
 
+@pytest.mark.parametrize("limit", ["ulimit -f 8", "ulimit -v 1000000"])
+def test_copies_join_whatever_the_program_limits(tools, limit):
+    """What they write would be a file's end, and what they map is in pieces."""
+    words = ("bash", "-c", f"{limit}; for i in 1 2 3; do (: ; x=$(/bin/true)); done; echo $?")
+    recording = record(tools, *words)
+    assert recording.status == 0 and recording.stdout == "0\n", repr(recording)
+    # bash, and each time a subshell and a copy of it that becomes true
+    names = [process["command"] for process in recording.json()["processes"]]
+    assert sorted(names) == ["bash"] * 4 + ["true"] * 3, names
+
+
 MAPS_WITHOUT_UNWIND_TABLES = """
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -436,11 +436,6 @@ static uint64_t nodes_room(void) {
 							: nodes_bytes(segment.n_nodes);
 }
 
-/** Into the segment behind `fd`. */
-static bool put(int fd, uint64_t at, const void *from, uint64_t bytes) {
-	return syscall_4(__NR_pwrite64, fd, (long)from, (long)bytes, (long)at) == (long)bytes;
-}
-
 /** Map the cell behind `fd` where the parent's is mapped, the header last. */
 static bool map_own(int fd) {
 	const struct segment_header *h = segment.header;
@@ -458,47 +453,49 @@ static bool map_own(int fd) {
 			map_over(fd, 0, segment.header, base_bytes(h), open);
 }
 
-/** Join the cell behind `fd`: what we know by number as our parent's copy must be in it, too. */
-static bool join(int fd) {
+/** What a copy of our parent knows by number must be in its own cell, too. */
+static void copy_known(unsigned char *cell, uint32_t n_nodes) {
 	const struct segment_header *from = segment.header;
-	struct wire_table tables[WIRE_N_TABLES];
-	const struct wire_table *layouts = &from->tables[TABLE_LAYOUTS];
-	const uint64_t modules_at = from->tables[TABLE_MODULES].at;
-	const uint64_t nodes_at = from->tables[TABLE_NODES].at;
+	struct segment_header *to = (struct segment_header *)cell;
+	const struct wire_table *tables = from->tables, *layouts = &tables[TABLE_LAYOUTS];
 	uint32_t n_modules = atomic_load(&from->n_modules) + 1;
 	n_modules = n_modules < segment.n_modules ? n_modules : segment.n_modules;
-	const bool has_units = segment.n_units_open > 0;
-	// In this order: a node named as a first child is among those taken
-	const uint32_t n_named = atomic_load(&from->n_nodes);
-	bool ok = syscall_4(__NR_pread64, fd, (long)tables, sizeof tables,
-					  offsetof(struct segment_header, tables)) == sizeof tables &&
-			sys_equal(tables, from->tables, sizeof tables) &&
-			(!has_units || put(fd, layouts->at, segment.layouts, layouts->bytes)) &&
-			put(fd, modules_at, segment.modules, n_modules * sizeof *segment.modules) &&
-			put(fd, nodes_at, segment.nodes,
-					(n_named < segment.n_nodes ? n_named : segment.n_nodes) *
-							sizeof *segment.nodes) &&
-			put(fd, offsetof(struct segment_header, own), from->own, sizeof from->own);
-	const uint32_t n_nodes = atomic_load(&from->n_nodes), n_images = atomic_load(&from->n_images);
-	const uint32_t n_units = atomic_load(&from->n_units);
-	const uint32_t generation = atomic_load(&from->runtime_generation);
-	const uint64_t hash_bytes = atomic_load(&from->hash_bytes);
-	const uint64_t errand_code = atomic_load(&from->errand_code);
-	if (!ok || !map_own(fd) || (has_units && !segment_open_units(true))) {
-		return false;
+	if (segment.n_units_open > 0) { // before the modules that tell the collector of a runtime
+		sys_copy(cell + layouts->at, segment.layouts, layouts->bytes);
 	}
-	struct segment_header *to = segment.header;
-	atomic_store(&to->n_nodes, n_nodes);
+	sys_copy(cell + tables[TABLE_MODULES].at, segment.modules, n_modules * sizeof *segment.modules);
+	sys_copy(cell + tables[TABLE_NODES].at, segment.nodes, n_nodes * sizeof *segment.nodes);
+	atomic_store(&to->n_nodes, atomic_load(&from->n_nodes));
 	atomic_store(&to->n_modules, n_modules - 1);
-	atomic_store(&to->n_images, n_images);
-	atomic_store(&to->hash_bytes, hash_bytes);
+	atomic_store(&to->n_images, atomic_load(&from->n_images));
+	atomic_store(&to->hash_bytes, atomic_load(&from->hash_bytes));
 	// The parent's units keep their numbers, and stay where they are: ours come behind them
-	atomic_store(&to->n_units, n_units);
-	atomic_store(&to->n_units_read, n_units);
-	atomic_store(&to->runtime_generation, generation);
-	atomic_store(&to->errand_code, errand_code);
+	atomic_store(&to->n_units, atomic_load(&from->n_units));
+	atomic_store(&to->n_units_read, atomic_load(&from->n_units));
+	atomic_store(&to->runtime_generation, atomic_load(&from->runtime_generation));
+	sys_copy(to->own, from->own, sizeof to->own);
+	atomic_store(&to->errand_code, atomic_load(&from->errand_code));
 	to->program_pid = (uint32_t)syscall_0(__NR_getpid);
-	return true;
+}
+
+/** Join the cell behind `fd`. It is not written as a file: `ulimit -f` would end the program. */
+static bool join(int fd) {
+	const struct segment_header *from = segment.header;
+	// In this order: a node named as a first child is among those taken
+	uint32_t n_nodes = atomic_load(&from->n_nodes);
+	n_nodes = n_nodes < segment.n_nodes ? n_nodes : segment.n_nodes;
+	const uint64_t bytes = base_bytes(from) + nodes_bytes(n_nodes);
+	unsigned char *cell = map_piece(fd, 0, bytes, PROT_READ | PROT_WRITE);
+	bool ok = cell != NULL &&
+			sys_equal(((struct segment_header *)cell)->tables, from->tables, sizeof from->tables);
+	if (ok) {
+		copy_known(cell, n_nodes);
+		ok = map_own(fd) && (segment.n_units_open == 0 || segment_open_units(true));
+	}
+	if (cell != NULL) {
+		sys_munmap(cell, bytes);
+	}
+	return ok;
 }
 
 bool segment_join(uint32_t fork) {
