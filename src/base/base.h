@@ -6,7 +6,6 @@
  * if they need any of it; sources get it from the headers that they include.
  */
 
-#include "base/err.h"
 #include "base/index.h"
 #include "base/json.h"
 #include "base/text.h"

@@ -12,7 +12,6 @@
 
 #include "base/err.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define VEC(type)           \

@@ -6,8 +6,6 @@
  * for display: all other frames are written. A sample is a stack that costs anything under the
  * lens; peak and never freed bytes take two queries.
  */
-#include "formats/profile.h"
-
 #include "engine/diff.h"
 #include "engine/memory.h"
 #include "export/export.h"

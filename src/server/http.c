@@ -5,7 +5,6 @@
 #include "base/parallel.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 enum {
 	CONNECTIONS = 256,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Compares recordings, and judges them by gates. */
-#include "report/compare.h"
-
 #include "cli/print/options.h"
 #include "sys/unpack.h"
 

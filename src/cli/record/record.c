@@ -5,8 +5,6 @@
 #include "report/report.h"
 #include "sys/spawn.h"
 
-#include <getopt.h>
-
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 
 // ---- what the collector reports

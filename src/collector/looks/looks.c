@@ -2,8 +2,6 @@
 /* Reads the process, makes rows of the recording from it, and decides which looks to keep. */
 #include "collector/looks/looks.h"
 
-#include "sys/sys.h"
-
 enum {
 	LEAST_BYTES = 4 << 20,   // RSS must grow by this,
 	GROWTH = 20,             // and by a 20th

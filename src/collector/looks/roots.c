@@ -5,7 +5,6 @@
  * file that breaks symbols costs no recording, and their memory goes with the child.
  */
 #include "collector/looks/looks.h"
-#include "sys/sys.h"
 
 /** Add a module that was on no call stack. 0: it is none. */
 static uint32_t add_module(struct root_names *n, const struct smaps_area *first) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Chooses blocks by bytes: one from each of 2,000 equal parts of the heap, so all large ones. */
 #include "collector/looks/looks.h"
-#include "sys/sys.h"
 
 enum { TAKEN_MOST = 1 << 11 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sets up the parts of a recording in order, and destroys them. */
 #include "collector/run/parts.h"
-#include "collector/tree/cells.h"
 
 enum { MODULES_OPEN_MAX = 4096 };
 

@@ -3,7 +3,6 @@
  * Replaces everything that attaches in a build without it (meson -Dattach=false). What needs it is
  * refused with that reason; nothing here looks into another process.
  */
-#include "collector/run.h"
 #include "collector/run/parts.h"
 
 ATTR_STAND_INS

@@ -22,7 +22,6 @@
 
 #include "collector/control/serve.h"
 #include "collector/launch/parts.h"
-#include "collector/segment/segment.h"
 #include "collector/tree/cells.h"
 #include "injector/space.h"
 #include "sys/cgroup.h"

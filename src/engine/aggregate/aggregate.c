@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Runs events through pair.c in batches, with memory reserved before; ends periods in between. */
-#include "engine/aggregate.h"
-
 #include "engine/aggregate/state.h"
 
 struct aggregate_limits aggregate_default_limits(void) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Runs the rules one after another over the same sites and curves, and ranks their findings. */
-#include "engine/findings.h"
-
 #include "engine/findings/parts.h"
 
 static const struct rule rules[] = {

@@ -2,7 +2,6 @@
 #pragma once
 /** What the files of the graph share. */
 
-#include "base/arena.h"
 #include "base/parallel.h"
 #include "engine/graph.h"
 #include "engine/graph/dominators.h"

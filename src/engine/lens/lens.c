@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Decides which stacks a lens keeps, and what each costs, in the whole recording or in a range. */
-#include "engine/lens.h"
-
 #include "engine/lens/parts.h"
 
 const char *const lens_group_names[N_LENS_GROUPS] = {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Reads and writes the text of a lens: words joined by '&', values percent-encoded. */
-
-#include "engine/lens.h"
 #include "engine/lens/parts.h"
 
 const char *const lens_grade_names[REC_GRADES] = {

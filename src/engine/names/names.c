@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Makes the frames of a recording, with their names and whose code each is. */
-#include "engine/names.h"
-
 #include "engine/names/parts.h"
 
 static struct slice text(const struct recording *r, uint32_t id) {

@@ -9,8 +9,6 @@
  *   pages   |--------|------|--------|--------|--------|---|------|
  *   owner     group    page   group                      page group
  */
-#include "engine/parts.h"
-
 #include "engine/costs/stacks.h"
 #include "engine/parts/owners.h"
 

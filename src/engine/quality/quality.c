@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Writes the quality lines, most important first. */
-#include "engine/findings.h"
-#include "engine/memory.h"
 #include "engine/quality/parts.h"
 
 /** Another program's file may lack numbers, which are never shown as zero. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Writes the whole profile as JSON, version 1 (docs/exports.md). Unknown totals are null. */
-#include "base/json.h"
-
 #include "formats/write/text.h"
 
 static void put_totals(struct json *j, const char *key, const struct profile *p, bool of_base) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The steps of injector.h. Each leaves the process as it was if it fails. */
-#include "injector/injector.h"
-
 #include "injector/hooks/patch.h"
 #include "injector/resident/resident.h"
 

@@ -8,7 +8,6 @@
  * allocates uses hooks[1].
  */
 
-#include "host.h"
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/ring.h"
 #include "recorder/core/segment.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* A comparison as text: totals, the sites that changed, the gates' verdicts, six lines. */
-#include "report/compare.h"
-
 #include "report/compare/parts.h"
 
 enum { COLUMN = 14 };

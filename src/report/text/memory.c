@@ -3,8 +3,6 @@
  * The parts of resident memory at one moment, which add up to it. The report shows the look nearest
  * the peak, briefly enough to leave the tables their room; --memory shows all looks, row by row.
  */
-#include "engine/memory.h"
-
 #include "report/view/viewer.h"
 #include "wire/event.h"
 

@@ -7,8 +7,6 @@
 #include "symbols/symbols.h"
 #include "sys/file.h"
 
-#include <ctype.h>
-
 enum { DATABASE_MAX_BYTES = 1 << 28 };
 
 struct dpkg_entry {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Opens only the recording, which is in the module's memory: there is no other file. */
-#include "base/attr.h"
 #include "session/import.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/unpack.h"
 #include "wasm/module.h"
-
-#include <string.h>
 
 ATTR_STAND_INS
 

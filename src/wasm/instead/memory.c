@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* base/large_pages, base/parallel and sys/pages, without pages and threads. */
-#include "base/arena.h"
 #include "base/parallel.h"
-#include "base/vec.h"
 #include "sys/pages.h"
 
 ATTR_STAND_INS

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* What of RSS is in no live block, and what of live blocks is not in memory, by looks at pages. */
-#include "engine/memory.h"
-
 #include "engine/findings/parts.h"
 #include "wire/event.h"
 

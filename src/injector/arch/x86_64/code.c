@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Functions are decoded from their beginning, to know where each instruction begins. */
-#include "injector/arch/code.h"
-
 #include "injector/arch/x86_64/decode.h"
 
 // ---- where it goes

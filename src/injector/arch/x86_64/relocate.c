@@ -3,7 +3,6 @@
  * Moves the beginning of an x86-64 function: copies instructions until a jump of five bytes fits.
  * Jumps, calls and operands that are relative to their place get new distances, or are refused.
  */
-#include "injector/arch/code.h"
 #include "injector/arch/x86_64/decode.h"
 
 enum { JUMP_BYTES = 5, INSTRUCTION_MAX = 15 };

@@ -8,7 +8,6 @@
  *
  * Whatever else changes the stack pointer makes it unknown.
  */
-#include "injector/arch/code.h"
 #include "injector/arch/x86_64/decode.h"
 
 enum {

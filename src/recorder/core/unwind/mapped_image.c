@@ -5,7 +5,6 @@
  */
 #include "recorder/core/unwind/mapped_image.h"
 
-#include "host.h"
 #include "recorder/core/segment.h"
 #include "wire/image.h"
 

@@ -7,7 +7,6 @@
  */
 #include "recorder/core/unwind/modules.h"
 
-#include "host.h"
 #include "recorder/core/segment.h"
 
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
