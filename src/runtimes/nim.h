@@ -8,9 +8,8 @@ struct nim_type {
 	uint64_t address;
 	const char *name; // as in its symbol
 };
-struct nim_types { // for vec_* of base/vec.h
-	struct nim_type *items;
-	size_t n, capacity;
+struct nim_types {
+	VEC(struct nim_type);
 };
 
 /** Add the types of a program; their names live in `arena`. */

@@ -4,15 +4,8 @@
  * marks them: a fault there costs the answer but not the recording, its memory is gone at its end,
  * and its view of ours stays as of its start. It answers in a file: rows, and last how it went.
  */
-
 #include "collector/looks/looks.h"
 #include "injector/space.h"
-#include "sys/sys.h"
-
-#include <dirent.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 enum { NICE = 10 }; // beside a program that goes on
 
@@ -53,10 +46,8 @@ void kept_read(struct kept *k, pid_t pid) {
 
 /** A copy lacks untouched pages of files and shared memory: take those of the running process. */
 static void add_shared(struct view *v, const struct view *running) {
-	size_t n = v->modules.n = 0;
-	EACH(range, running->modules) {
-		(void)vec_add(&v->modules, *range);
-	}
+	size_t n = 0;
+	v->modules = running->modules; // lent: neither is finished here
 	EACH(p, running->pages) {
 		while (n < v->areas.n && v->areas.items[n].end <= p->start) {
 			n++;
@@ -198,33 +189,34 @@ bool scanner_has_ended(const struct scanner *s, uint64_t within_ns) {
 	return s->ended < 0 || poll(&end, 1, (int)(within_ns / 1000000)) > 0;
 }
 
-static bool take(int answer, void *out, size_t bytes, size_t at) {
-	return pread(answer, out, bytes, (off_t)at) == (ssize_t)bytes;
+/** Take what comes next in the answer, from *at on. */
+static bool take(int answer, void *out, size_t bytes, off_t *at) {
+	*at += (off_t)bytes;
+	return pread(answer, out, bytes, *at - (off_t)bytes) == (ssize_t)bytes;
 }
+
+/** Take rows into an empty array. */
+#define TAKE_ROWS(answer, rows, count, at) \
+	(vec_reserve((rows), (count)) &&       \
+			take((answer), (rows)->items, ((rows)->n = (count)) * sizeof *(rows)->items, (at)))
 
 static bool take_answer(int answer, struct graded *out, struct texts *texts, struct err *err) {
 	struct verdict end;
-	if (!take(answer, &end, sizeof end, 0)) {
+	off_t at = 0;
+	if (!take(answer, &end, sizeof end, &at)) {
 		return err_set(err, ERR_SYSTEM, "the process that read it has died");
 	}
 	if (!end.ok) {
 		*err = end.err;
 		return false;
 	}
-	const size_t classes = sizeof end + end.n_rows * sizeof *out->grades.items;
-	const size_t holders = classes + end.n_classes * sizeof *out->classes.items;
-	const size_t texts_at = holders + end.n_holders * sizeof *out->holders.items;
 	FREED char *text = memory_new(end.n_text_bytes + 1, 1);
-	(void)vec_reserve(&out->grades, end.n_rows);
-	(void)vec_reserve(&out->classes, end.n_classes);
-	(void)vec_reserve(&out->holders, end.n_holders);
-	bool ok = take(answer, out->grades.items, classes - sizeof end, sizeof end) &&
-			take(answer, out->classes.items, holders - classes, classes) &&
-			take(answer, out->holders.items, texts_at - holders, holders) &&
-			take(answer, text, end.n_text_bytes, texts_at);
-	out->grades.n = ok ? end.n_rows : 0;
-	out->classes.n = ok ? end.n_classes : 0;
-	out->holders.n = ok ? end.n_holders : 0;
+	if (!TAKE_ROWS(answer, &out->grades, end.n_rows, &at) ||
+			!TAKE_ROWS(answer, &out->classes, end.n_classes, &at) ||
+			!TAKE_ROWS(answer, &out->holders, end.n_holders, &at) ||
+			!take(answer, text, end.n_text_bytes, &at)) {
+		return err_set(err, ERR_SYSTEM, "the process that read it has died");
+	}
 	EACH(class, out->classes) {
 		class->name = texts_id_of(texts, text + class->name);
 	}
@@ -232,7 +224,7 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 		holder->name = holder->name ? texts_id_of(texts, text + holder->name) : 0;
 		holder->file = holder->file ? texts_id_of(texts, text + holder->file) : 0;
 	}
-	return ok || err_set(err, ERR_SYSTEM, "the process that read it has died");
+	return true;
 }
 
 /** The watching thread may have reaped it. */

@@ -8,9 +8,7 @@
 
 #include "collector/names/namer.h"
 #include "engine/graph.h"
-#include "runtimes/python.h"
 #include "sys/cgroup.h"
-#include "wire/segment.h"
 
 /** Blocks; of their contents in the program's memory only the name of their type. */
 struct typed {
@@ -18,9 +16,8 @@ struct typed {
 	uint32_t stack, name;  // as of aggregate_live; a text, 0: type unknown
 	uint32_t blocks, kind; // enum rec_class_kind
 };
-struct types { // for vec_* of base/vec.h
-	struct typed *items;
-	size_t n, capacity;
+struct types {
+	VEC(struct typed);
 };
 
 /** What points to blocks; `look` is unset, rows count from 0. Zeroed: nothing is known. */

@@ -2,8 +2,6 @@
 /* Splits and joins trees of pieces. */
 #include "engine/mappings/pieces.h"
 
-#include "base/base.h"
-
 /** Split `tree` at an address that no piece crosses. */
 static void split(struct pieces *p, uint32_t tree, uint64_t at, uint32_t *below, uint32_t *above) {
 	if (tree == PIECE_NONE) {

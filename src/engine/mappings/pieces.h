@@ -7,9 +7,7 @@
  * address (a piece across it is cut first), and joining two of which one is below the other.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 enum { PIECE_NONE = 0 };
 
@@ -21,8 +19,7 @@ struct piece {
 };
 
 struct pieces {
-	struct piece *items; // the owner first pushes [PIECE_NONE]
-	size_t n, capacity;
+	VEC(struct piece); // the owner first pushes [PIECE_NONE]
 	uint32_t root, unused, n_used;
 };
 

@@ -24,8 +24,7 @@ struct claim {
 };
 
 struct layer {
-	struct claim *items;
-	size_t n, capacity;
+	VEC(struct claim);
 	size_t at;
 };
 
