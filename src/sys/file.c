@@ -203,6 +203,11 @@ bool file_is_same(int fd, const char *path) {
 			a.st_ino == b.st_ino;
 }
 
+const char *environment_or(const char *name, const char *otherwise) {
+	const char *value = getenv(name);
+	return value && *value ? value : otherwise;
+}
+
 bool file_is_one(const char *a, const char *b) {
 	struct stat x, y;
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&

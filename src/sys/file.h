@@ -90,6 +90,12 @@ bool file_move(const char *from, const char *path, int number, char to[PATH_MAX]
 /** True if `path` leads to the very file that `fd` has open. */
 bool file_is_same(int fd, const char *path);
 
+/** A variable of the environment; unset or empty, `otherwise`. */
+const char *environment_or(const char *name, const char *otherwise);
+
+/** Where temporary files belong. */
+#define TEMPORARY_FOLDER environment_or("TMPDIR", "/tmp")
+
 /** True if both are the same existing file; devices and pipes are not files. */
 bool file_is_one(const char *a, const char *b);
 

@@ -32,15 +32,13 @@ bool terminal_controls_us(bool in_foreground) {
 	if (tty < 0) {
 		return false;
 	}
-	bool is_foreground = tcgetpgrp(tty) == getpgrp();
-	return !in_foreground || is_foreground;
+	return !in_foreground || tcgetpgrp(tty) == getpgrp();
 }
 
 // ---- opening a page in a browser, through a private file
 
 static bool is_set(const char *name) {
-	const char *value = getenv(name);
-	return value && *value;
+	return environment_or(name, NULL);
 }
 
 bool browser_is_likely(void) {
@@ -52,9 +50,7 @@ bool browser_is_remote(void) {
 }
 
 static bool write_page(const char *address, char file[4096], struct err *err) {
-	const char *folder = is_set("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")
-			: is_set("TMPDIR")                     ? getenv("TMPDIR")
-												   : "/tmp";
+	const char *folder = environment_or("XDG_RUNTIME_DIR", TEMPORARY_FOLDER);
 	int n = snprintf(file, 4096, "%s/heaptrack-XXXXXX.html", folder);
 	int fd = n < 4096 ? mkostemps(file, 5, O_CLOEXEC) : -1; // 0600
 	if (fd < 0) {
@@ -88,7 +84,7 @@ bool browser_open(const char *address, char file[4096], struct err *err) {
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		become(is_set("BROWSER") ? getenv("BROWSER") : "xdg-open", file);
+		become(environment_or("BROWSER", "xdg-open"), file);
 	}
 	if (pid < 0) {
 		int e = errno;

@@ -36,11 +36,8 @@ static bool is_stream(const char *name) {
 /** Where the recording is until it becomes the stream: beside a file, else in TMPDIR. */
 static void put_recording(struct buffer *out, const char *path, int pid) {
 	struct stat s;
-	const char *folder = getenv("TMPDIR");
 	bool is_file = !is_stream(path) && (stat(path, &s) != 0 || S_ISREG(s.st_mode));
-	const char *parts[] = {is_file      ? path
-					: folder && *folder ? folder
-										: "/tmp",
+	const char *parts[] = {is_file ? path : TEMPORARY_FOLDER,
 			is_file ? "" : FORMAT(64, "/heaptrack.%d", pid)};
 	for (size_t i = 0; i < N_OF(parts); i++) {
 		for (const char *at = parts[i]; *at; at++) {

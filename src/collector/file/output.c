@@ -229,9 +229,9 @@ static bool open_default(struct output *o, const struct output_request *request,
 		*err = here;
 		return false;
 	}
-	const char *temporary = getenv("TMPDIR");
+	const char *temporary = TEMPORARY_FOLDER;
 	struct stat s;
-	bool is_folder = temporary && stat(temporary, &s) == 0 && S_ISDIR(s.st_mode);
+	bool is_folder = stat(temporary, &s) == 0 && S_ISDIR(s.st_mode);
 	temporary = is_folder ? temporary : "/tmp";
 	note(o, "the current folder is not writable; writing to \"%s\" instead", temporary);
 	(void)snprintf(o->path, sizeof o->path, "%s/%s", temporary, name);

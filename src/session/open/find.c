@@ -124,15 +124,10 @@ char *find_recording(const char *name, struct err *err) {
 
 // ---- standard input, copied to an unnamed file if it cannot be read twice
 
-static const char *temporary_folder(void) {
-	const char *folder = getenv("TMPDIR");
-	return folder && *folder ? folder : "/tmp";
-}
-
 /** An unnamed file; -1: errno says why. */
 static int make_file(void) {
 	char path[PATH_MAX];
-	(void)snprintf(path, sizeof path, "%s/heaptrack-stdin.XXXXXX", temporary_folder());
+	(void)snprintf(path, sizeof path, "%s/heaptrack-stdin.XXXXXX", TEMPORARY_FOLDER);
 	int fd = mkostemp(path, O_CLOEXEC);
 	if (fd >= 0) {
 		(void)unlink(path);
@@ -160,7 +155,7 @@ static int open_input(struct err *err) {
 	}
 	int fd = make_file();
 	if (fd < 0 || !fill(fd)) {
-		(void)err_system(err, errno, "cannot store standard input in %s", temporary_folder());
+		(void)err_system(err, errno, "cannot store standard input in %s", TEMPORARY_FOLDER);
 		file_close(fd);
 		return -1;
 	}
