@@ -95,8 +95,7 @@ static struct shape shape_of(struct slice s) {
 }
 
 struct slice function_proper(struct slice name) {
-	size_t begin = shape_of(name).begin;
-	return slice_from(name, begin);
+	return slice_from(name, shape_of(name).begin);
 }
 
 struct slice function_bare(struct slice name) {

@@ -27,9 +27,8 @@ struct filling {
 
 // ---- nodes and locations
 
-enum {
-	LONGEST_PLACE = 1000
-}; // frames inlined at one address; further ones are a place of their own
+// Frames inlined at one address; further ones are a place of their own
+enum { LONGEST_PLACE = 1000 };
 
 static void find_places(struct filling *k) {
 	const struct profile *p = k->p;

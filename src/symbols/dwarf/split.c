@@ -240,8 +240,7 @@ static uint64_t list_offset(const struct split *s, Dwarf_Attribute *attribute) {
 		return little_endian(slice_of(attribute->valp, 4));
 	}
 	struct cursor c = cursor_init(slice_of(attribute->valp, 10));
-	uint64_t index = cursor_varint(&c);
-	uint64_t offset = entry_at(from(s->ranges, HEADER_BYTES), index, 4);
+	uint64_t offset = entry_at(from(s->ranges, HEADER_BYTES), cursor_varint(&c), 4);
 	return offset != NO_ENTRY ? HEADER_BYTES + offset : NO_ENTRY;
 }
 

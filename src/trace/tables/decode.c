@@ -9,8 +9,7 @@ bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) 
 	uint64_t id = cursor_varint(payload);
 	out->first = cursor_varint(payload);
 	out->n = cursor_varint(payload);
-	uint32_t length = cursor_u32(payload);
-	out->columns = cursor_bytes(payload, length);
+	out->columns = cursor_bytes(payload, cursor_u32(payload));
 	payload->failed |= id > UINT32_MAX;
 	if (payload->failed) {
 		return err_set(err, ERR_FORMAT, "a table is longer than the bytes that hold it");
@@ -25,8 +24,7 @@ static bool next_column(struct cursor *columns, uint64_t *id, struct slice *byte
 		return false;
 	}
 	*id = cursor_varint(columns);
-	uint32_t length = cursor_u32(columns);
-	*bytes = cursor_bytes(columns, length);
+	*bytes = cursor_bytes(columns, cursor_u32(columns));
 	return !columns->failed;
 }
 

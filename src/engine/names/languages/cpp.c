@@ -7,9 +7,8 @@
  */
 #include "engine/names/parts.h"
 
-enum {
-	FRAMES_MOST = 5
-}; // the initializer and the pool it makes, call_init, __libc_start_main, _start
+// The initializer and the pool it makes, call_init, __libc_start_main, _start
+enum { FRAMES_MOST = 5 };
 
 static bool is_pool(const struct names *n, const struct rec_stack *s) {
 	enum { UNTIL_GCC_12 = 64 * (1024 + 112), SINCE_GCC_13 = 256 * 288 };
