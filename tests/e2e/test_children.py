@@ -667,6 +667,19 @@ def test_copies_join_whatever_the_program_limits(tools, limit):
     assert sorted(names) == ["bash"] * 4 + ["true"] * 3, names
 
 
+def test_each_program_of_a_tree_is_not_a_library(tools, tmp_path):
+    """cc1 lies in /usr/lib, and had no function of its own."""
+    (tmp_path / "a.c").write_text("int f(int a) { return a + 1; }\n")
+    recording = record(tools, "bash", "-c", f"gcc -c -o {tmp_path}/a.o {tmp_path}/a.c; {sys.executable} -S -c 'x = [{{}} for i in range(100)]'")
+    owners = collections.defaultdict(set)
+    for site in recording.json("--limit", "0")["sites"]["allocations"]:
+        for frame in site["stack"]:
+            owners[Path(frame["module"] or "").name].add(frame["owner"])
+    assert "yours" in owners["cc1"] and "yours" in owners["bash"], owners
+    python = Path(sys.executable).resolve().name
+    assert owners[python] == {"library"}, owners
+
+
 MAPS_WITHOUT_UNWIND_TABLES = """
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -2,9 +2,6 @@
 /* Each process waits at the door for its answer, so while it is served its pid is its own. */
 #include "collector/tree/cells.h"
 
-#include <poll.h>
-#include <sys/stat.h>
-
 enum {
 	JOIN_PATIENCE_MS = 1000, // for what a process says of itself, on a busy machine
 	GENERATIONS_MOST = 256,

@@ -12,7 +12,6 @@
 
 #include "collector/segment/segment.h"
 #include "sys/listen.h"
-#include "sys/sys.h"
 
 enum {
 	CELLS_MAX = 1024,               // alive at a time

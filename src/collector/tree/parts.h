@@ -3,9 +3,6 @@
 /** What is known of the processes of a tree, as the files of tree/ share it. */
 
 #include "collector/run/parts.h"
-#include "collector/tree/cells.h"
-
-#include <poll.h>
 
 /** What is known of a process for good. */
 struct tree_process {

@@ -13,8 +13,6 @@
  */
 #include "collector/tree/parts.h"
 
-#include <sys/prctl.h>
-
 enum {
 	REGION_SHIFT = 22,
 	REGION_PAGE_SHIFT = 12,

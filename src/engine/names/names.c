@@ -20,6 +20,9 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
 	}
+	if (ANY(i, r->commands.n, slice_equal(path, text(r, r->commands.items[i].exe)))) {
+		return owner_is_runtime(path) ? CODE_RUNTIME : CODE_YOURS; // of a tree
+	}
 	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
 	// A RUNPATH with "$ORIGIN/../lib" finds the system's libraries as /usr/bin/../lib/libfoo.so
 	path = as_is ? slice_of_text(path_normal(as_is, &n->arena)) : path;

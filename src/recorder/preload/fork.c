@@ -12,7 +12,6 @@
  * no number; such a child announces itself, as without a tree.
  */
 #include "recorder/core/hook/hook.h"
-#include "recorder/core/switch.h"
 #include "recorder/preload/collector.h"
 
 static _Thread_local uint32_t fork_number __attribute__((tls_model("initial-exec")));

@@ -30,7 +30,26 @@ static void say_shared(struct finder *f) {
 	}
 }
 
-/** Most of what a process had in memory may not be blocks: calls that map are not recorded. */
+/** Who mapped most by calls of its own in the processes of a command, from their begin to their end. */
+static void say_mapped(struct finder *f, uint32_t command) {
+	uint64_t *of = FINDER_NEW(f, uint64_t, names_n_functions(f->names)), all = 0;
+	const struct name *most = NULL, *running;
+	EACH_THAT(m, f->r->mappings, m->command == command && !m->is_inside) {
+		const struct name *maker = names_mapper(f->names, m->node, &running);
+		all += m->mapped_bytes;
+		if (maker) {
+			of[maker->function_id] += m->mapped_bytes;
+			most = !most || of[maker->function_id] >= of[most->function_id] ? maker : most;
+		}
+	}
+	if (most && of[most->function_id] > all / 10) {
+		SAY(f, "; of %s that %.*s mapped in all, %s mapped %s", HUMAN_BYTES(all),
+				SLICE_ARG(f->r->strings.items[f->r->commands.items[command].name]),
+				name_words(f, most), HUMAN_PERCENT(of[most->function_id], all));
+	}
+}
+
+/** Most of what a process had in memory may not be blocks. */
 static void say_outside(struct finder *f) {
 	enum { LEAST = 32000000, SHARE = 4 };
 	const struct recording *r = f->r;
@@ -41,6 +60,7 @@ static void say_outside(struct finder *f) {
 				SLICE_ARG(r->strings.items[r->commands.items[p->command].name]), p->pid,
 				HUMAN_BYTES(p->peak_rss_bytes), HUMAN_BYTES(blocks));
 		finder_put(f, "largest_rss_bytes", p->peak_rss_bytes);
+		say_mapped(f, p->command);
 	}
 }
 
