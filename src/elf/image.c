@@ -103,6 +103,11 @@ struct elf_section elf_section_named(const struct elf_image *e, const char *name
 	return is_there ? s : (struct elf_section){0};
 }
 
+bool elf_is_go(const struct elf_image *e) {
+	return elf_section_named(e, ".go.buildinfo").bytes.size > 0 ||
+			elf_section_named(e, ".gopclntab").bytes.size > 0; // which some builds keep alone
+}
+
 struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 		struct elf_segment *segment) {
 	struct elf_segment s;

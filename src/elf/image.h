@@ -40,6 +40,9 @@ bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_sectio
 /** The first section of that name, or zeros. */
 struct elf_section elf_section_named(const struct elf_image *e, const char *name);
 
+/** Did Go link it, whose runtime takes memory from the system? Also if it is stripped. */
+bool elf_is_go(const struct elf_image *e);
+
 /** An Elf64_Phdr. */
 struct elf_segment {
 	uint32_t type, flags;
@@ -56,9 +59,7 @@ bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
 /** A segment's bytes; empty if not all are in the file. */
 struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment);
 
-/**
- * Bytes from `address` to the end of its loaded segment (to `segment` unless NULL); may be empty.
- */
+/** Bytes from `address` to the end of its loaded segment (to segment unless NULL); maybe none. */
 struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 		struct elf_segment *segment);
 

@@ -289,6 +289,23 @@ def test_go_is_said(tools, tmp_path):
     assert not made.file.exists() and len(made.stderr.splitlines()) == 1, repr(made)
 
 
+@pytest.mark.parametrize("flags", [(), ("-s",)], ids=["", "stripped"])
+@pytest.mark.parametrize("section", [".go.buildinfo", ".gopclntab"])
+def test_go_is_known_by_one_of_its_sections(tools, helpers, tmp_path, section, flags):
+    """esbuild keeps no .go.buildinfo. Launched and attached: no advice to build it with symbols."""
+    program = tmp_path / "go"
+    (tmp_path / "go.c").write_text(f"""__attribute__((section("{section}"))) const char info[] = "x";
+        void _start(void) {{ for (;;) __asm__ volatile("syscall" :: "a"(34) : "rcx", "r11", "memory"); }}""")
+    subprocess.run(["gcc", "-O1", "-static", "-nostdlib", *flags, tmp_path / "go.c", "-o", program], check=True)
+    running = tools.start(program)
+    attached = tools.run(tools.heaptrack, "-p", running.pid, "-o", tmp_path / "attached")
+    assert attached.status == 1 and "(runtime/pprof)" in attached.stderr, repr(attached)
+    running.end()
+    launched = tools.start_record(program)
+    helpers.wait_until(lambda: "is a Go program" in launched.finished(0).stderr, what="what it says")
+    launched.end()
+
+
 # --- counts
 
 

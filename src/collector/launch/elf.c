@@ -43,8 +43,7 @@ static void look_inside(struct launch_elf *out, const struct elf_image *e, int f
 	// The dynamic symbols' strings also name the needed libraries
 	out->sanitizer = find_sanitizer(elf_symbols_of(e, SHT_DYNSYM).names);
 	out->has_allocator = find_defines_allocator(e, out->has_loader);
-	out->is_go = !out->has_loader && !out->has_allocator &&
-			elf_section_named(e, ".go.buildinfo").bytes.size > 0;
+	out->is_go = !out->has_loader && !out->has_allocator && elf_is_go(e);
 }
 
 static void read_header(struct launch_elf *out, struct slice file, int fd) {

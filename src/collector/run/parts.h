@@ -182,6 +182,9 @@ void run_destroy(struct run *run, bool keep_file);
 /** In this order. `memory_fd` is as in segment_params, or -1: memory is made. */
 bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct err *err);
 bool run_open_output(struct run *run, struct err *err);
+
+/** Say where it will be, once it is known that there is something to write. */
+void run_tell_start(const struct run *run);
 bool run_create_parts(struct run *run, const char *image, struct err *err);
 void run_open_door(struct run *run);
 

@@ -108,10 +108,13 @@ bool run_open_output(struct run *run, struct err *err) {
 		return false;
 	}
 	run_tell_notes(run);
-	if (o->started) {
-		o->started(o->user, run->output.path);
-	}
 	return true;
+}
+
+void run_tell_start(const struct run *run) {
+	if (run->options->started) {
+		run->options->started(run->options->user, run->output.path);
+	}
 }
 
 /** The program was forked before: it keeps heaptrack's original limits. */

@@ -53,6 +53,7 @@ bool running_prepare(struct run *run, struct err *err) {
 	if (run->signals_fd < 0 || !run_open_output(run, err) || !run_create_parts(run, exe, err)) {
 		return false;
 	}
+	run_tell_start(run);
 	run_watch_exec(run, true);
 	return true;
 }

@@ -54,6 +54,7 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 		say_unrecorded(run, &why);
 		run->records_mappings = false;
 	} else if (has_guardian) {
+		run_tell_start(run);
 		(void)run_note_hooks(run, !run->options->is_quiet, NULL);
 	}
 	return true;

@@ -135,6 +135,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	if (!has_file || !run_create_parts(run, launch->image, err)) {
 		return false;
 	}
+	run_tell_start(run);
 	run_open_door(run);
 	result->is_untouched = false;
 	return true;

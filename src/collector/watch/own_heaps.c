@@ -61,7 +61,7 @@ static void look_at(struct own_heaps *o, const struct module_code *m,
 		const struct elf_symbols *recorder) {
 	char names[512];
 	own_heaps_meet(o, m->name, find_is_collector(m));
-	if (!o->has_go && elf_section_named(&m->image, ".go.buildinfo").bytes.size > 0) {
+	if (!o->has_go && elf_is_go(&m->image)) {
 		o->has_go = true;
 		o->tell(o->user, m->name, "runtime.mallocgc", 1,
 				"Go takes its memory from the system, and no call shows what it frees; use Go's "

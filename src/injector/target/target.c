@@ -102,12 +102,16 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 	if (!injector_runs_what_we_saw(in)) {
 		return injector_say_it_is_another(in, err);
 	}
-	if (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0])) {
-		return err_set(err, ERR_NOT_FOUND,
-				"process %d (%.300s) is statically linked and stripped, and its allocator is not "
-				"a known version of glibc's; run an unstripped build (strip --strip-debug keeps "
-				"what is needed)",
-				(int)in->pid, in->modules.items[0].name);
+	static const char
+			go[] = "a Go program: its runtime does not allocate through malloc, so there is "
+				   "nothing to record; use Go's own profiler (runtime/pprof)",
+			strip[] = "statically linked and stripped, and its allocator is not a known version "
+					  "of glibc's; run an unstripped build (strip --strip-debug keeps what is "
+					  "needed)";
+	bool is_go = in->modules.n == 1 && elf_is_go(&in->modules.items[0].image);
+	if (is_go || (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0]))) {
+		return err_set(err, ERR_NOT_FOUND, "process %d (%.300s) is %s", (int)in->pid,
+				in->modules.items[0].name, is_go ? go : strip);
 	}
 	SCOPED(buffer) names = {0};
 	for (size_t i = 0; i < in->modules.n; i++) {
