@@ -605,6 +605,24 @@ def test_when_what_a_process_left_was_allocated_is_not_said(tree):
     assert len(said) == 1 and "60 blocks, 6.0 MB" in said[0] and "allocated" not in said[0], said
 
 
+def test_an_allocator_of_a_programs_own_is_named(tools, tmp_path):
+    """Also if the process has allocated before, as rustup has that becomes rustc."""
+    source, program = tmp_path / "brings.c", tmp_path / "brings"
+    source.write_text("""#include <stddef.h>
+        #include <unistd.h>
+        static char pool[1 << 20], *next = pool;
+        void *malloc(size_t n) { return (next += (n + 15) & ~15ul) - ((n + 15) & ~15ul); }
+        void free(void *p) { (void)p; }
+        int main(void) { *(volatile char *)malloc(100) = 1; return usleep(200000); }""")
+    subprocess.run(["gcc", "-O0", "-fno-builtin", "-rdynamic", "-o", program, source], check=True)
+    for command in (f"exec {program}", f"{program}; exit 5"):
+        known = record(tools, "bash", "-c", command, name=command[:4].strip("/")).json()
+        lines = {line["id"]: line["text"] for line in known["quality"]["sentences"]}
+        assert lines["not-hooked"] == ("malloc of brings was seen but not hooked: an allocator that a program brings is "
+                                       "recorded only without --children. What it does is missing here")
+        assert "silent-process" not in lines and known["quality"]["verdict"].startswith("incomplete"), known["quality"]
+
+
 def test_a_process_of_which_nothing_is_seen_is_named(tools, tmp_path):
     source, program = tmp_path / "silent.c", tmp_path / "silent"
     source.write_text("#include <unistd.h>\nint main(void) { return usleep(300000); }\n")

@@ -17,17 +17,17 @@ QUALITY = {
                      r"then is missing",
     "incomplete": rf"still recording, state at .+, {TIME} after the start \(or the collector was killed then\)",
     "killed": r"the (?:kernel killed the program|program (?:was ended by|exited with)) .+",
-    "lost-events": rf"(?P<n>{COUNT}) allocations or frees could not be recorded and are missing from the totals",
+    "lost-events": rf"(?P<n>{COUNT}) events? \(allocations or frees\) could not be recorded, missing from the totals",
     "runtime": rf"(?P<n>{COUNT}) stacks? without the names of scripts: what the interpreter says of them does not fit",
-    "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
+    "abandoned": rf"(?P<n>{COUNT}) events? begun and never finished \(.+\)",
     "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events arrived "
                   r"late, from threads that stalled in the middle of a call",
-    "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
-                        r"their sizes count; in the tree they begin at the outermost caller that is known",
-    "folded-stacks": rf"at least (?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their inner callers, "
+    "truncated-stacks": rf"the outer callers of (?P<n>{COUNT}) allocations? \((?P<share>{PERCENT})\) are not known: "
+                        r"the sizes count; in the tree they begin at the outermost caller that is known",
+    "folded-stacks": rf"the inner callers of at least (?P<n>{COUNT}) allocations? \((?P<share>{PERCENT})\) are not known, "
                      r"for want of room for more stacks: they count for the innermost caller that is known",
     "marks-dropped": rf"too many marks: dropped (?P<n>{COUNT}), kept the first ones",
-    "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
+    "missed-frees": rf"an address was handed out twice (?P<n>{COUNT}) times?: .+",
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
     "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks?, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "
                      rf"them, (?P<freed_bytes>{BYTES}), (?:was|were)|(?P<none>none of them was)) freed since\. Only looks at memory count them",
@@ -40,7 +40,7 @@ QUALITY = {
     "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",
     "not-hooked": r".+ (?:was|were) seen but not hooked: .+ is missing here",
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
-    "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
+    "children": rf"(?P<least>at least )?(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; (?:the largest, )?(?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
     "no-mappings": "calls that map memory, such as mmap, were not recorded: what they mapped is not known",
     "no-looks": "what resident memory holds is not known: the kernel does not let this user read which pages the program "
@@ -68,6 +68,9 @@ def judge_quality(referee, line):
         hold("rss", in_bytes(largest["peak_rss_bytes"]) if largest else "")
         hold("pid", str(largest["pid"]) if largest else "")
         hold("name", r.text(largest["name"]) if largest else "")
+        is_least = bool(r.tables.get("processes")) or any(child["why"] for child in r.tables["children"])
+        if (said["least"] is not None) != is_least:
+            wrong.append(f"children: {'at least so many' if is_least else 'exactly so many'}: {line['text']}")
     if line["id"] in ("no-mappings", "mapped-before"):
         has_mappings = bool(r.tables["mapping_edges"])
         if has_mappings != (line["id"] == "mapped-before"):

@@ -184,6 +184,10 @@ static void says_what_touches_the_numbers(void **state) {
 
 static void counts_one_block_as_one(void **state) {
 	(void)state;
+	f.r.quality.lost_events = f.r.quality.abandoned_hooks = 1;
+	assert_string_equal(line_of("lost-events"),
+			"1 event (allocations or frees) could not be recorded, missing from the totals");
+	assert_non_null(strstr(line_of("abandoned"), "1 event begun and never finished ("));
 	f.r.meta.source = REC_ATTACHED;
 	f.r.summary.old_blocks = f.r.summary.old_freed_blocks = 1;
 	f.r.summary.old_bytes = f.r.summary.old_freed_bytes = 24;
@@ -215,7 +219,12 @@ static void says_of_a_launchers_children_last(void **state) {
 	assert_false(says("children"));
 	assert_int_equal(quality_minor_children(&f.r, &text), 25);
 	buffer_u8(&text, 0);
-	assert_non_null(strstr((const char *)text.data, "25 child processes were not recorded; "));
+	assert_memory_equal(text.data, "25 child processes were not recorded; ", 38);
+	buffer_clear(&text);
+	children[0].why = REC_WHY_ENVIRONMENT; // it does not count those that it starts
+	(void)quality_minor_children(&f.r, &text);
+	assert_memory_equal(text.data, "at least 25 child processes were not recorded; ", 47);
+	children[0].why = REC_WHY_NONE;
 	f.r.meta.n_images = 1;
 	assert_true(says("children"));
 	assert_int_equal(quality_minor_children(&f.r, &text), 0);

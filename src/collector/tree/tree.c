@@ -34,6 +34,19 @@ static struct tree_process *process_of(struct tree *t, uint32_t thread) {
 
 // ---- what they execute
 
+/** Its calls go to its own allocator, not to the preloaded recorder. */
+static void note_own_heap(struct run *run, const char *program) {
+	CLOSED int fd = run->recorder ? open(program, O_RDONLY | O_CLOEXEC) : -1;
+	struct launch_elf elf = {0};
+	if (fd >= 0) {
+		launch_elf_read(&elf, fd);
+	}
+	if (elf.has_allocator) {
+		run->own_heaps.tell(run, program, "malloc", 1,
+				"an allocator that a program brings is recorded only without --children");
+	}
+}
+
 /** The row of what is executed. 0: not known. */
 static uint32_t command_of(struct run *run, uint32_t exe) {
 	struct tree *t = run->tree;
@@ -45,6 +58,7 @@ static uint32_t command_of(struct run *run, uint32_t exe) {
 	const struct rec_command command = {.exe = exe,
 			.name = texts_id_of(&run->texts, path_base_name(path))};
 	(void)vec_add(&t->commands, command);
+	note_own_heap(run, path);
 	return (uint32_t)t->commands.n - 1;
 }
 

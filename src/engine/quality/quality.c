@@ -25,9 +25,7 @@ static void say_missing(struct quality_writer *w) {
 	}
 }
 
-/**
- * Allocations whose stacks are cut off before main (or a thread's start); `is_strict`: or beyond.
- */
+/** Allocations whose stacks are cut off before main (or a thread's start); is_strict: or beyond. */
 static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 	const struct recording *r = w->recording;
 	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
@@ -48,17 +46,17 @@ static void say_truncated(struct quality_writer *w) {
 	uint64_t all = r->summary.allocations, truncated = r->quality.truncated_stacks;
 	uint64_t cut = truncated ? count_cut_off(w, false) : 0;
 	QUALITY_SAY_IF_ANY(w, "truncated-stacks", cut >= all / 100 ? cut : 0,
-			"%s allocations (%s) have stacks without their outer callers: their sizes count; "
-			"in the tree they begin at the outermost caller that is known",
-			HUMAN_COUNT(cut), HUMAN_PERCENT(cut, all));
+			"the outer callers of %s (%s) are not known: the sizes count; in the tree they begin "
+			"at the outermost caller that is known",
+			COUNTED(cut, "allocation"), HUMAN_PERCENT(cut, all));
 	// The others found no room in the trie; calls that map, and frees, may be among them
 	uint64_t known = truncated ? count_cut_off(w, true) : 0;
 	known += SUM(i, r->mappings.n, 2 * r->mappings.items[i].maps);
 	if (truncated > known && truncated - known >= all / 100 + 1 && !r->meta.has_free_stacks) {
 		quality_say(w, "folded-stacks", truncated - known,
-				"at least %s allocations (%s) have stacks without their inner callers, for want of "
-				"room for more stacks: they count for the innermost caller that is known",
-				HUMAN_COUNT(truncated - known), HUMAN_PERCENT(truncated - known, all));
+				"the inner callers of at least %s (%s) are not known, for want of room for more "
+				"stacks: they count for the innermost caller that is known",
+				COUNTED(truncated - known, "allocation"), HUMAN_PERCENT(truncated - known, all));
 	}
 }
 
@@ -77,25 +75,24 @@ static void say_losses(struct quality_writer *w) {
 	const uint64_t all = w->recording->summary.allocations;
 	// The number of events after the recording's end is unknown
 	QUALITY_SAY_IF_ANY(w, "lost-events", q->recording_stopped_early ? 0 : q->lost_events,
-			"%s allocations or frees could not be recorded and are missing from the totals",
-			HUMAN_COUNT(q->lost_events));
+			"%s (allocations or frees) could not be recorded, missing from the totals",
+			COUNTED(q->lost_events, "event"));
 	QUALITY_SAY_IF_ANY(w, "runtime", q->runtime_mismatches > all / 100 ? q->runtime_mismatches : 0,
 			"%s without the names of scripts: what the interpreter says of them does not fit",
 			COUNTED(q->runtime_mismatches, "stack"));
 	const uint64_t unfinished = q->skipped_numbers + q->abandoned_hooks;
 	QUALITY_SAY_IF_ANY(w, "abandoned", unfinished,
-			"%s events were begun and never finished (threads killed or jumped out of in "
-			"the middle of a call)",
-			HUMAN_COUNT(unfinished));
+			"%s begun and never finished (threads killed or jumped out of in a call)",
+			COUNTED(unfinished, "event"));
 	say_peak_range(w);
 	say_truncated(w);
 	QUALITY_SAY_IF_ANY(w, "marks-dropped", q->marks_dropped,
 			"too many marks: dropped %s, kept the first ones", HUMAN_COUNT(q->marks_dropped));
 	QUALITY_SAY_IF_ANY(w, "missed-frees",
 			q->double_allocations > all / 10000 ? q->double_allocations : 0,
-			"%s addresses were handed out twice: some frees of an allocator were missed, so "
+			"an address was handed out twice %s: some frees of an allocator were missed, so "
 			"\"never freed\" was corrected when the address was allocated again",
-			HUMAN_COUNT(q->double_allocations));
+			COUNTED(q->double_allocations, "time"));
 	QUALITY_SAY_IF_ANY(w, "detail-ends", q->detail_ends_ns,
 			"the disk was nearly full: from %s on there are totals, but no more detail over "
 			"time",

@@ -67,17 +67,14 @@ static void say_image(struct quality_writer *w, const struct rec_image *m) {
 
 static void put_word(struct buffer *out, struct slice word) {
 	const uint8_t *c = word.data;
-	if (word.size > 0 &&
+	const bool is_plain = word.size > 0 &&
 			ALL(i, word.size,
-					isascii(c[i]) && c[i] && (isalnum(c[i]) || strchr("/._-+@%:,=", c[i])))) {
-		buffer_slice(out, word);
-		return;
-	}
-	buffer_u8(out, '\'');
+					isascii(c[i]) && c[i] && (isalnum(c[i]) || strchr("/._-+@%:,=", c[i])));
+	buffer_text(out, is_plain ? "" : "'");
 	for (size_t i = 0; i < word.size; i++) {
 		buffer_printf(out, c[i] == '\'' ? "'\\''" : "%c", c[i]);
 	}
-	buffer_u8(out, '\'');
+	buffer_text(out, is_plain ? "" : "'");
 }
 
 static bool is_program_itself(const struct recording *r, uint32_t exe) {
@@ -141,8 +138,10 @@ static uint64_t put_children(struct buffer *text, const struct recording *r, boo
 	if (n == 0 || are_minor(r) != is_minor) {
 		return 0;
 	}
-	buffer_printf(text, "%s child process%s not recorded", HUMAN_COUNT(n),
-			n == 1 ? " was" : "es were");
+	// Those without the recorder do not count what they start, and what ends soon is not seen
+	bool is_least = r->processes.n > 0 || ANY(i, r->children.n, r->children.items[i].why != 0);
+	buffer_printf(text, "%s%s child process%s not recorded", is_least ? "at least " : "",
+			HUMAN_COUNT(n), n == 1 ? " was" : "es were");
 	const struct rec_child *largest = largest_child(r);
 	if (largest) {
 		put_largest(text, r, largest, n == 1);
@@ -176,7 +175,10 @@ void quality_say_launched(struct quality_writer *w) {
 static void say_silent(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	const struct rec_process *longest = MOST(p, r->processes,
-			p->allocations + p->inherited_blocks == 0 && p->end_ns > p->start_ns + 100000000u
+			p->allocations + p->inherited_blocks == 0 && p->end_ns > p->start_ns + 100000000u &&
+							!ANY(i, r->allocators.n,
+									r->allocators.items[i].module ==
+											r->commands.items[p->command].exe)
 					? p->end_ns - p->start_ns
 					: 0);
 	if (longest && r->meta.source != REC_ATTACHED) { // whose allocators are hooked
