@@ -218,8 +218,8 @@ static void knows_libraries_beside_a_program(void **state) {
 
 static void knows_names_that_speak_of_allocating(void **state) {
 	(void)state;
-	static const char *const speak[] = {"ngx_palloc", "AcquireAlignedMemory",
-			"llvm::User::operator new(unsigned long, unsigned int)",
+	static const char *const speak[] = {"ngx_palloc", "isc__mem_get", "my_mmap",
+			"AcquireAlignedMemory", "llvm::User::operator new(unsigned long, unsigned int)",
 			"pool::Pool<int (*)(long)>::allocate(unsigned long)", "MemoryContextAlloc"};
 	static const char *const silent[] = {"main", "parse(allocator&)", "stbi_load_from_memory",
 			"std::allocator<int>::resize(int)", "vector<alloc_t>::push_back(int)", ""};
@@ -235,8 +235,8 @@ static void knows_names_that_only_memory_has(void **state) {
 	(void)state;
 	static const char *const sure[] = {"_MagickReallocateResourceLimitedMemory", "apr_palloc",
 			"my_pool_calloc", "BigAlloc", "CRYPTO_strndup", "pool::realloc(void*, unsigned long)",
-			"png_malloc_warn", "table_realloc_array", "_objalloc_alloc", "my_arena_alloc",
-			"MemPoolAlloc", "arena::Arena::arena_alloc(unsigned long)"};
+			"my_mmap", "isc__mem_get", "png_malloc_warn", "table_realloc_array", "_objalloc_alloc",
+			"my_arena_alloc", "MemPoolAlloc", "arena::Arena::arena_alloc(unsigned long)"};
 	static const char *const unsure[] = {"allocate_users", "session_alloc", "load_from_memory",
 			"Rf_allocVector3", "ggc_internal_alloc(unsigned long)", "item_alloc", ""};
 	for (size_t i = 0; i < sizeof sure / sizeof *sure; i++) {

@@ -96,8 +96,9 @@ bool owner_speaks_of_allocating(struct slice function) {
 	// "load_from_memory" is work
 	bool is_memory = has_word(name, "memory") &&
 			(has_word(name, "acquire") || has_word(name, "get"));
-	return is_memory || has_word(name, "alloc") || has_word(name, "operator new") ||
-			has_word(name, "strdup") || has_word(name, "strndup") || has_word(name, "memdup");
+	static const char *const words[] = {"alloc", "operator new", "strdup", "strndup", "memdup",
+			"mem_get", "mem_reget", "mmap"};
+	return is_memory || ANY(i, N_OF(words), has_word(name, words[i]));
 }
 
 /** "_objalloc_", "apr_pool": hand out parts of what they allocate. */
@@ -111,7 +112,7 @@ static bool is_pool(struct slice s) {
 
 bool owner_is_called_like_allocating(struct slice function) {
 	static const char *const ends[] = {"malloc", "calloc", "realloc", "zalloc", "palloc", "mallocz",
-			"strdup", "strndup", "memdup"};
+			"strdup", "strndup", "memdup", "mem_get", "mmap"};
 	struct slice name = last_part(function);
 	size_t end, at = find_verb(name, "alloc", &end);
 	struct slice before = slice_of(name.data, at ? at - 1 : 0);
