@@ -225,6 +225,6 @@ def test_what_is_in_no_block_is_told_by_its_rss(tools, megabytes):
         assert "largest_rss_bytes" not in said["numbers"] and "in memory" not in said["text"], said
         return
     assert said["numbers"]["largest_rss_bytes"] == largest["peak_rss_bytes"] > n, (said, largest)
-    assert re.search(rf"; python3?\S* \(pid {largest['pid']}\) had up to [\d.]+ MB in memory \(RSS\), at most [\d.]+ [kM]B of it blocks",
+    assert re.search(rf"; python3?\S* \(pid {largest['pid']}\) had up to [\d.]+ MB in memory \(RSS\), at most [\d.]+ [kM]B of it in recorded blocks",
                      said["text"]), said
     assert re.search(r"; of 8[4-9]\.\d MB that python3?\S* mapped in all, \S+ mapped 9\d %", said["text"]), said

@@ -28,7 +28,7 @@ KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<
         rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?(?:the last of it )?allocated by (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
         rf"(?P<itself> for itself(?P<alone>: the program's own code holds nothing)?)?(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
-        rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): one reservation saves "
+        rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): one reservation(?P<each> each time)? saves "
         rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
         rf"(?:; it lasted (?P<lasted>{SPAN})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
         rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?"

@@ -293,7 +293,11 @@ static void takes_no_sum_for_the_memory_of_one(void **state) {
 	assert_non_null(find(&one, "outside-growing"));
 	assert_non_null(strstr(find(&one, "peak")->text, "in memory"));
 	assert_non_null(strstr(find(&one, "never-freed")->text, "the limit"));
-	processes[1].command = processes[2].command = 1;
+	processes[1] = (struct rec_process){.command = 1,
+			.pid = 7,
+			.peak_rss_bytes = 100000000,
+			.peak_bytes = 45000000};
+	processes[2] = (struct rec_process){.command = 1, .pid = 8, .peak_rss_bytes = 60000000};
 	r.processes.items = processes, r.processes.n = 3;
 	r.commands.items = commands, r.commands.n = 2;
 	for (uint32_t i = 0; i < r.stacks.n; i++) {
@@ -312,9 +316,11 @@ static void takes_no_sum_for_the_memory_of_one(void **state) {
 	const struct finding *together = find(&tree, "processes-at-peak");
 	assert_non_null(strstr(together->text,
 			"; at 1.89 s, all together had 24.9 MB of RSS as top adds it up, 3.1 MB with shared pages "
-			"divided among those that map them (PSS)."));
+			"divided among those that map them (PSS); "));
+	assert_non_null(strstr(together->text,
+			" (pid 8) had up to 60.0 MB in memory (RSS), at most 0 B of it in recorded blocks."));
 	assert_int_equal(finding_number(together, "pss_bytes"), 63 * 50000);
-	assert_null(strstr(find(&unread, "processes-at-peak")->text, "RSS"));
+	assert_null(strstr(find(&unread, "processes-at-peak")->text, "PSS"));
 }
 
 static void says_that_all_was_freed(void **state) {
@@ -353,6 +359,20 @@ static void tells_what_is_held_from_what_is_replaced(void **state) {
 	assert_non_null(once);
 	assert_non_null(strstr(once->text,
 			"16.0 MB were allocated once, in the first 5.0 ms, and held to the end"));
+	r.meta.source = REC_ATTACHED; // long after the program's start
+	struct findings attached = make();
+	r.meta.source = REC_LAUNCHED;
+	assert_null(find(&attached, "at-start"));
+	assert_non_null(strstr(find(&attached, "allocated-once")->text,
+			"16.0 MB were allocated once, at 5.0 ms, and held to the end"));
+	for (uint16_t i = 0; i + 1 < EDGES; i++) { // small ones that come and go beside it
+		add(0, i, i + 1, 1, 160000);
+	}
+	fill_edges();
+	s->allocated_bytes += (EDGES - 1) * 160000ull;
+	struct findings beside = make();
+	assert_null(find(&beside, "steady"));
+	assert_non_null(find(&beside, "at-start"));
 	r.intervals.n = 0;
 	for (uint16_t i = 0; i + 1 < EDGES; i++) {
 		add(0, i, i + 1, 1, 16000000);
@@ -361,6 +381,7 @@ static void tells_what_is_held_from_what_is_replaced(void **state) {
 	s->allocated_bytes = (EDGES - 1) * 16000000ull;
 	struct findings replaced = make();
 	assert_null(find(&replaced, "at-start"));
+	assert_non_null(find(&replaced, "steady"));
 	*s = before;
 }
 
@@ -756,6 +777,32 @@ static void keeps_the_order_of_equals_under_any_qsort(void **state) {
 	assert_true(n_equal > 0);
 }
 
+/** A container that each of many processes, or each call, fills anew. */
+static void counts_reservations(void **state) {
+	(void)state;
+	struct rec_stack *s = &r.stacks.items[0];
+	struct rec_stack before = *s;
+	struct rec_size sizes[8];
+	typeof(r.sizes) sizes_before = r.sizes;
+	for (uint32_t i = 0; i < 8; i++) {
+		sizes[i] = (struct rec_size){.size = 125000u << i, .count = 1, .bytes = 125000u << i};
+	}
+	r.sizes.items = sizes, r.sizes.n = 8;
+	s->allocated_bytes = 125000 * 255;
+	struct findings once = make();
+	assert_non_null(strstr(find(&once, "peak")->text,
+			"from 125.0 kB to 16.0 MB: one reservation saves 7 allocations and 15.9 MB"));
+	for (uint32_t i = 0; i < 8; i++) {
+		sizes[i].count = 3;
+		sizes[i].bytes *= 3;
+	}
+	s->allocated_bytes *= 3;
+	struct findings often = make();
+	assert_non_null(strstr(find(&often, "peak")->text,
+			"from 125.0 kB to 16.0 MB: one reservation each time saves 21 allocations and 47.6 MB"));
+	*s = before, r.sizes = sizes_before;
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -781,6 +828,7 @@ int main(void) {
 			TEST(tells_a_start_from_work),
 			TEST(says_no_mean_size_of_short_lived_blocks),
 			TEST(says_always_only_where_all_sizes_are_known),
+			TEST(counts_reservations),
 			TEST(is_silent_about_nothing),
 			TEST(tells_which_of_a_runtimes_functions_asked),
 			TEST(takes_nobody_for_who_asked),

@@ -130,7 +130,7 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 		return false;
 	}
 	uint64_t start = f->from_ns > c->start_ns ? c->start_ns : 0;
-	bool is_start = f->to_ns - start <= (run - start) / 10;
+	bool is_start = c->start_ns != UINT64_MAX && f->to_ns - start <= (run - start) / 10;
 	bool is_once = f->to_ns - f->from_ns < run / 33;
 	f->shape = is_start ? CURVE_AT_START : is_once ? CURVE_ONCE : CURVE_STOPPED;
 	return is_start || is_once ||

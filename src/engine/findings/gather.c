@@ -86,14 +86,13 @@ static uint32_t choose(const struct finder *f, struct rank *ranks, uint32_t *tag
 	return n_tags;
 }
 
-/**
- * Curves in progress: 0 is the holder's, the others tagged places'; rows have a point for the end.
- */
+/** Curves in progress: 0 is the holder's, others tagged places'; rows have a point for the end. */
 struct curves {
 	uint64_t *all;
 	size_t stride;
 	const uint32_t *tag_of_place;
 	uint32_t n_tags;
+	uint64_t *lasting; // by number
 };
 
 enum { COME, GONE, KEPT, N_ROWS };
@@ -108,11 +107,14 @@ static void add_changes(const struct finder *f, struct curves *c, uint32_t numbe
 	uint64_t *come = row_of(c, number, COME), *gone = row_of(c, number, GONE);
 	uint64_t *kept = row_of(c, number, KEPT);
 	const uint32_t stack = row->stack;
+	const uint64_t run = f->times_ns[f->n_points - 1];
 	// As in live_bytes: a place does not keep what is suppressed or a runtime's own
 	bool is_kept = f->r->stacks.items[stack].live_blocks > 0 && !finder_is_noise(f, stack);
 	for (; row < end; row++) {
 		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
 		come[v.from] += v.bytes;
+		bool is_late = v.until == REC_NEVER || f->times_ns[v.until] >= run / 10 * 9;
+		c->lasting[number] += is_late && f->times_ns[v.from] <= run / 2 ? v.bytes : 0;
 		if (v.until != REC_NEVER) {
 			gone[v.until] += v.bytes;
 		} else if (is_kept) {
@@ -152,6 +154,7 @@ void finder_make_curves(struct finder *f) {
 	struct curves c = {.stride = f->r->edges.n + 1ul, .tag_of_place = tag_of_place};
 	c.n_tags = choose(f, ranks, tag_of_place);
 	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * N_ROWS * c.stride);
+	c.lasting = arena_new(&f->scratch, uint64_t, c.n_tags + 1ul);
 	scan_intervals(f, &c);
 	const struct rec_stack *s = f->r->stacks.items;
 	if (f->holder.tags) {
@@ -163,6 +166,7 @@ void finder_make_curves(struct finder *f) {
 		p->live_curve = sum_up(row_of(&c, tag, COME), row_of(&c, tag, GONE), c.stride,
 				p->live_bytes + p->noise_bytes - p->left_bytes);
 		p->kept_curve = sum_up(row_of(&c, tag, KEPT), NULL, c.stride, p->live_bytes);
+		p->lasting_bytes = c.lasting[tag];
 		p->gone_curve = sum_up(row_of(&c, tag, GONE), NULL, c.stride, 0);
 	}
 }
@@ -182,5 +186,6 @@ void finder_gather(struct finder *f) {
 	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].bytes == 0; i++) {
 		f->start_ns = f->times_ns[i];
 	}
+	f->start_ns = r->meta.source == REC_ATTACHED ? UINT64_MAX : f->start_ns;
 	gather_places(f);
 }

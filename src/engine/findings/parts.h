@@ -13,7 +13,7 @@ struct curve {
 	const uint64_t *times_ns;
 	const uint64_t *bytes;
 	uint32_t n;
-	uint64_t start_ns; // "at start" is relative to this
+	uint64_t start_ns; // "at start" is relative to this; UINT64_MAX: the start was before
 };
 
 enum curve_shape {
@@ -110,6 +110,7 @@ struct place {
 	const uint64_t *kept_curve; // of it, never freed
 	const uint64_t
 			*gone_curve; // freed so far, of what was live at some edge; not set at the last point
+	uint64_t lasting_bytes;  // live from the middle of the run to its last tenth, of tagged places
 	bool has_memory_finding; // a rule explained its bytes
 	bool has_churn_finding;
 };

@@ -234,7 +234,7 @@ static bool makes_anew(const struct finder *f, const struct place *p, uint64_t f
 		uint64_t level_bytes) {
 	uint64_t middle = from_ns + (f->times_ns[f->n_points - 1] - from_ns) / 2;
 	return freed_blocks(p) > 0 && came_since(f, p, middle) >= level_bytes / 4 &&
-			!(f->r->missing & REC_LIVE_BLOCKS);
+			p->lasting_bytes < level_bytes / 2 && !(f->r->missing & REC_LIVE_BLOCKS);
 }
 
 static void put_turnover(struct finder *f, const struct place *p) {
@@ -311,7 +311,8 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 static bool is_allocated_once(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	uint64_t soon = f->times_ns[f->n_points - 1] / 100;
-	return came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
+	return p->lasting_bytes >= c->top_bytes / 10 * 9 ||
+			came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
 }
 
 /** Edges catch only some of many short bursts: few long ones. Allocated bytes tell them apart. */

@@ -176,7 +176,7 @@ static void put_split(struct finder *f, const struct holder *h) {
 		rest -= best->bytes;
 		best->bytes = 0;
 	}
-	if (rest > 0 && rest < h->bytes) {
+	if (rest > h->bytes / 100 && rest < h->bytes) {
 		SAY(f, " and the rest %s", HUMAN_BYTES(rest));
 	}
 }

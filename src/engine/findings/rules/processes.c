@@ -49,16 +49,22 @@ static void say_mapped(struct finder *f, uint32_t command) {
 	}
 }
 
+static uint64_t blocks_of(const struct rec_process *p) {
+	return p->peak_bytes + p->inherited_bytes;
+}
+
 /** Most of what a process had in memory may not be blocks. */
 static void say_outside(struct finder *f) {
-	enum { LEAST = 32000000, SHARE = 4 };
+	enum { LEAST = 32000000, SHARE = 2 };
 	const struct recording *r = f->r;
-	const struct rec_process *p = MOST(it, r->processes, it->peak_rss_bytes);
-	const uint64_t blocks = p ? p->peak_bytes + p->inherited_bytes : 0;
-	if (p && p->peak_rss_bytes >= LEAST && blocks < p->peak_rss_bytes / SHARE) {
-		SAY(f, "; %.*s (pid %" PRIu32 ") had up to %s in memory (RSS), at most %s of it blocks",
+	const struct rec_process *p = MOST(it, r->processes,
+			blocks_of(it) < it->peak_rss_bytes / SHARE ? it->peak_rss_bytes - blocks_of(it) : 0);
+	if (p && p->peak_rss_bytes >= LEAST) {
+		SAY(f,
+				"; %.*s (pid %" PRIu32
+				") had up to %s in memory (RSS), at most %s of it in recorded blocks",
 				SLICE_ARG(r->strings.items[r->commands.items[p->command].name]), p->pid,
-				HUMAN_BYTES(p->peak_rss_bytes), HUMAN_BYTES(blocks));
+				HUMAN_BYTES(p->peak_rss_bytes), HUMAN_BYTES(blocks_of(p)));
 		finder_put(f, "largest_rss_bytes", p->peak_rss_bytes);
 		say_mapped(f, p->command);
 	}
