@@ -27,9 +27,7 @@
 	METRIC(UNREACHABLE, "unreachable") \
 	METRIC(HELD, "held")
 
-/**
- * GATE(ID, name, metric, counts bytes, may be a share of allocations, beginning of its sentence).
- */
+/** GATE(ID, name, metric, counts bytes, may be a share of allocations, start of its sentence). */
 #define METRIC_GATES(GATE)                                                         \
 	GATE(PEAK, "peak", PEAK, true, false, "the peak is")                           \
 	GATE(NEVER_FREED, "never-freed", NEVER_FREED, true, false, "never freed are")  \

@@ -28,9 +28,7 @@ struct naming_rules { // zeroed: none
 void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena);
 
-/**
- * Append the rules of the file `name`. The first few invalid lines are reported in `complaints`.
- */
+/** Append the rules of the file `name`. The first few invalid lines are reported in complaints. */
 void naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
 		struct arena *arena, struct buffer *complaints);
 

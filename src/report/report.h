@@ -16,9 +16,7 @@ struct report_options {
 	uint32_t limit;   // rows or sites per list; 0: all, for JSON
 	bool is_summary;  // of report_text: at most ten lines, as at the end of a recording
 
-	/**
-	 * Called to empty a growing `out`. False: the report ends with `err`. NULL: all stays in it.
-	 */
+	/** Called to empty a growing `out`. False: the report ends with `err`. NULL: it keeps all. */
 	bool (*drain)(void *user, struct buffer *out, struct err *err);
 	void *user;
 };

@@ -32,9 +32,7 @@ struct v8_layout {
 /** The layout of the V8 in an executable or library. ERR_NOT_FOUND: it contains none. */
 bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err);
 
-/**
- * Find builtins and interpreter of the image loaded at `bias`. `out` is what the recorder needs.
- */
+/** Find builtins and interpreter of the image loaded at `bias`. `out`: what the recorder needs. */
 bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
 		const struct program_memory *memory, struct wire_layout *out, struct err *err);
 

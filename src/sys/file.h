@@ -18,9 +18,7 @@ long file_read_small(const char *path, char *out, size_t size);
 /** As much as fits of all that comes, up to its end. -1: see errno. */
 ssize_t file_read_all(int fd, void *out, size_t size);
 
-/**
- * Append the rest of a file, until `out` holds `max_bytes` at most. False: `err` names the file.
- */
+/** Append the rest of a file, until `out` holds at most `max_bytes`. False: `err` names it. */
 bool file_read_rest(int fd, const char *path, struct buffer *out, size_t max_bytes,
 		struct err *err);
 

@@ -23,9 +23,7 @@ int listen_on_unix(const char *path, struct err *err);
 /** Listen at an abstract name: anybody can connect. -1: taken, or too long. */
 int listen_on_abstract(const char *name);
 
-/**
- * Connect to a unix socket; '@' before an abstract name. -1: see errno (EAGAIN: backlog is full).
- */
+/** Connect to a unix socket; '@' before an abstract name. -1: see errno (EAGAIN: full backlog). */
 int connect_to_unix(const char *name);
 
 /** The peer; pid 0 if it is not visible from here. */

@@ -41,9 +41,7 @@ int process_wait_status(int fd, pid_t pid);
 /** When it was started, since the Unix epoch, to about a tick; 0: unknown. */
 uint64_t process_start_wall_ns(pid_t pid);
 
-/**
- * Does `pid` have a thread with id `tid` in its own pid namespace? True also if that is unknown.
- */
+/** Does `pid` have a thread with id `tid` in its own pid namespace? True, too, if not known. */
 bool process_has_thread_inside(pid_t pid, pid_t tid);
 
 /** Is the thread running or runnable? */

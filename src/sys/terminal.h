@@ -13,9 +13,7 @@ unsigned terminal_columns_behind(int fd, unsigned most);
 /** Its height in lines, or 0. */
 unsigned terminal_lines(int fd);
 
-/**
- * Does a terminal control this process, and if `in_foreground`, have it in the foreground group?
- */
+/** Does a terminal control this process, and, `in_foreground`, is it in the foreground group? */
 bool terminal_controls_us(bool in_foreground);
 
 // ---- a browser on this machine's display

@@ -54,9 +54,7 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 /** Stop all threads of the process, and get a file of a struct graph_thread for each. */
 int guardian_hold(struct guardian *g, pid_t target, struct err *err);
 
-/**
- * Copy the stopped process; its threads go on in any case. `*pause_ns`: their pause. 0: no copy.
- */
+/** Copy the stopped process; its threads go on in any case. *pause_ns: their pause. 0: no copy. */
 pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,
 		struct err *err);
 

@@ -71,9 +71,7 @@ static ATTR_INLINE void tally_change_thread(struct aggregate *a, struct tally *t
 	tally_thread(a, t, thread);
 }
 
-/**
- * The last event set the point's maximum, maybe the edge or the peak. Called once per run of rises.
- */
+/** The last event set the point's maximum, maybe the edge or the peak. Once per run of rises. */
 static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
 	t->is_rising = false;
 	t->point_bytes = t->live_bytes;

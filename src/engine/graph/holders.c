@@ -360,9 +360,7 @@ static uint32_t add_root(struct graph *out, struct graph_root root) {
 	return (uint32_t)out->holders.n;
 }
 
-/**
- * From the top: a vertex's dominator has its row first. Blocks without one have several holders.
- */
+/** From the top: a vertex's dominator has its row first. Blocks without one have many holders. */
 static void put_rows(struct holding *h, struct graph *out) {
 	const struct dominators *d = &h->dominators;
 	const uint32_t first_block = vertex_of(h, 0);

@@ -45,9 +45,7 @@ static uint64_t read_bound(struct slice p, size_t *i) {
 	return most;
 }
 
-/**
- * An expression's length in characters with repetitions expanded; any above EXPANDED_MAX will do.
- */
+/** An expression's length in characters, repetitions expanded; any above EXPANDED_MAX will do. */
 static uint64_t expanded_size(struct slice p) {
 	uint64_t total[GROUPS_MAX] = {0}, last = 0; // of the open groups; of the newest part
 	unsigned depth = 0;

@@ -244,9 +244,7 @@ struct old_blocks {
 /** Free a block that was never seen. True: it is one of these. */
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr);
 
-/**
- * Set the old blocks; takes ownership (from malloc). Returns how many unknown frees were of them.
- */
+/** Set the old blocks; takes ownership (from malloc). Returns how many unknown frees match. */
 uint64_t old_blocks_take(struct old_blocks *o, struct extent *blocks, size_t n);
 
 void old_blocks_finish(struct old_blocks *o);

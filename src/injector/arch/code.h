@@ -100,9 +100,7 @@ struct relocated {
 /** Move the beginning of `f` to `target`. NULL, or why that cannot be done safely. */
 const char *relocate(struct relocated *out, const struct function_code *f, uint64_t target);
 
-/**
- * The jump from a function's beginning at `from`, as long as what was moved. Returns its length.
- */
+/** The jump from a function's start at `from`, as long as what was moved. Returns its length. */
 uint8_t relocate_put_jump(uint8_t *out, uint64_t from, uint64_t to);
 
 /** What that jump leads to: a call of the recorder's `stub` for the hook at `what`. */

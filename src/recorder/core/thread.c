@@ -52,9 +52,7 @@ static struct thread_slot *search_again(void) {
 	return NULL;
 }
 
-/**
- * A thread may be forbidden to read the time stamp counter, and those that it makes inherit that.
- */
+/** A thread may be forbidden to read the time stamp counter, and those that it makes, as well. */
 static void look_at_clock(const struct thread_slot *slot) {
 	int may_read = PR_TSC_ENABLE;
 	// The main thread of a launched program may read it, unless our prctl saw otherwise. It is not

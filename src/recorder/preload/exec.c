@@ -64,9 +64,7 @@ static bool finds_plain_program(const char *name) {
 
 // ---- the collector
 
-/**
- * Note the exec, and say whether to ask. A child of vfork shares our words, but is not recorded.
- */
+/** Note the exec, and say whether to ask. A vfork child shares our words, but is not recorded. */
 static bool may_ask(void) {
 	if (!switch_is_on_or_paused() || !segment_may_call_system()) {
 		return false;

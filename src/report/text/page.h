@@ -19,9 +19,7 @@ void trim_spaces(struct buffer *out);
 /** As put_left, but cut at the end: for text whose start matters. */
 void put_cut_padded(struct buffer *out, struct slice s, size_t width);
 
-/**
- * A function's place: "app.cpp:20", its module, or nothing for a runtime, named after its module.
- */
+/** A function's place: "app.cpp:20", its module, or nothing for a runtime, named by its module. */
 void put_place(struct buffer *out, const struct name *f);
 
 /** "makeRow() app.cpp:12"; `label` without a name. */

@@ -55,9 +55,7 @@ static void put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_
 	buffer_u8(v->out, '\n');
 }
 
-/**
- * A row per mark: what was allocated until the next mark (or the end), and what of that lived then.
- */
+/** A row per mark: what was allocated until the next (or the end), and what of that lived then. */
 static void put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 	const struct rec_mark *marks = v->r->marks.items;
 	const size_t all = v->r->marks.n, n = sorted_first_of(marks, all, sizeof *marks, end_ns + 1);

@@ -119,9 +119,7 @@ static void thin_samples(struct kde_import *k) {
 	k->sample_ms = k->time_ms / n + 1;
 }
 
-/**
- * R: resident pages. Before 1.2.0 too many, as decimal was read as hexadecimal; shown as by KDE.
- */
+/** R: resident pages. Before 1.2.0 too many: decimal was read as hexadecimal; shown as by KDE. */
 static void on_resident(struct kde_import *k, uint64_t pages) {
 	uint64_t bytes = pages * k->out->meta.page_bytes;
 	if (bytes > k->peak_rss_bytes) {

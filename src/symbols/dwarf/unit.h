@@ -68,9 +68,7 @@ struct split {
 	struct arena arena;
 };
 
-/**
- * Find and open a skeleton unit's other half, which must have its id. False: not split, not found.
- */
+/** Find and open a skeleton unit's other half, which must have its id. False: there is none. */
 bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton);
 void split_close(struct split *s);
 

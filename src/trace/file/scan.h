@@ -171,9 +171,7 @@ bool space_init(struct space *s, struct trace_sink sink, struct err *err);
 bool space_put_block(struct space *s, const struct frame_block *block, struct slice stored,
 		bool in_hole, struct place *out, struct err *err);
 
-/**
- * Make `n` empty slots with room for `capacity` bytes after the header, and return their places.
- */
+/** Make `n` empty slots with room for `capacity` bytes after the header; returns their places. */
 bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place *at,
 		struct err *err);
 

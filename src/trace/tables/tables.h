@@ -70,9 +70,7 @@ struct table_raw {
 /** The next table of a payload. False: at the end, or torn (payload->failed, with `err`). */
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
 
-/**
- * Decode into `rows`, raw->n zeroed rows, or t->put. Safe for any bytes: never writes beyond them.
- */
+/** Decode into `rows`, raw->n zeroed rows, or t->put. Safe for any bytes: writes nothing beyond. */
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
 		struct err *err);
 

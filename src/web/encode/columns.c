@@ -207,9 +207,7 @@ struct slice columns_shown_path(const struct columns *c, struct slice path) {
 
 #define SYMBOL_COLUMN(value) EACH_ROW(c->frames->symbols, 1, buffer_varint(out, (value)))
 
-/**
- * Differences to the row before: numbers that were given in the order of the rows are steps of 1.
- */
+/** Differences to the row before: numbers that were given in the rows' order are steps of 1. */
 #define SYMBOL_STEPS(value)                                                              \
 	for (uint32_t i = 1, now, before = 0; i < c->frames->symbols.n; i++, before = now) { \
 		const struct frame_symbol *row = &c->frames->symbols.items[i];                   \
