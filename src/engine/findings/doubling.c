@@ -106,8 +106,9 @@ bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p) 
 		return false;
 	}
 	SAY(f, "; it grew by doubling, from %s to %s: one reservation%s saves %s allocations and %s",
-			HUMAN_BYTES(c.smallest), HUMAN_BYTES(c.largest), c.last_count > 1 ? " each time" : "",
-			HUMAN_COUNT(c.count - c.last_count), HUMAN_BYTES(c.bytes - c.last_bytes));
+			HUMAN_BYTES(c.smallest), HUMAN_BYTES(c.largest),
+			c.count * 2 > c.n * 3 ? " each time" : "", HUMAN_COUNT(c.count - c.last_count),
+			HUMAN_BYTES(c.bytes - c.last_bytes));
 	finder_put(f, "doubling_steps", c.n);
 	finder_put(f, "saved_allocations", c.count - c.last_count);
 	finder_put(f, "saved_bytes", c.bytes - c.last_bytes);
