@@ -20,7 +20,7 @@ const { minify } = packages('terser');
 const SMALLER = {
 	ecma: 2020,
 	// Unsafe: symbols made strings, function expressions as constructors. Neither is here
-	compress: { passes: 2, pure_getters: false, unsafe: true, unsafe_arrows: true },
+	compress: { passes: 4, pure_getters: false, unsafe: true, unsafe_arrows: true },
 };
 
 // What the page alone knows is called something shorter: names in two words, handlers of its own
@@ -29,12 +29,12 @@ const SMALLER = {
 const OWN = new RegExp(
 	'^(?!on[A-Z])[a-z]+[A-Z]\\w*$|' +
 	'^on(Band|Choose|Close|Cursor|Go|Hide|Name|OpenRun|Pick|Range|Remove|Select|Switch|Zoom)$|' +
-	'^(answer|bands|boxes|chart|chosen|colour|column|column32|current|curves|edges|' +
-	'extra|facts|faded|fills|forest|found|gains|handovers|heads|ids|intervals|keeper|kept|' +
-	'layout|letter|levels|lifetimes|linkage|lives|lowered|many|merged|' +
+	'^(answer|bands|behind|boxes|chart|chosen|colour|column|column32|current|curves|edges|' +
+	'extra|facts|faded|fills|forest|found|gains|handovers|heads|holds|ids|intervals|keeper|' +
+	'kept|known|layout|letter|letters|levels|lifetimes|linkage|lives|lowered|many|merged|' +
 	'others|power|props|readers|rising|room|runs|samples|scene|seen|series|shown|siblings|' +
 	'sized|skin|tell|texts|times|until|varint|vnode|walkers|' +
-	'weights|within|work|written)$',
+	'wanted|weights|within|work|written)$',
 );
 const FROM_OUTSIDE = [
 	...['fromBase64', 'heaptrackMeasured', 'preventScroll'],

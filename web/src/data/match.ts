@@ -9,16 +9,16 @@ export interface Sought {
 	isRegex: boolean;
 }
 
-/** By text: how many first letters of what is looked for are in it, where, and how many are not. */
+/** By text, as far as it was looked at. */
 interface Known {
-	has: Uint32Array; // 0: not known, as below
-	at: Uint32Array;
-	lacks: Uint32Array;
+	letters: Uint32Array; // how many were looked for
+	behind: Uint32Array; // where that is, plus 1; 0: it is not in there
 }
 
 /**
  * Which symbols a rule speaks of. Each text is looked at when it is asked for, and once: what is on
- * the screen has few. Methods, as closures would be cold at each letter.
+ * the screen has few. While letters are added, what was found and what was not is kept; who had
+ * fewer is not asked any more. Methods, as closures would be cold at each letter.
  */
 export class Marks {
 	private wanted: string;
@@ -35,10 +35,10 @@ export class Marks {
 		this.regex = rule.isRegex ? new RegExp(rule.text) : null;
 		const n = of.texts.length;
 		const isLonger = before && rule.text.startsWith(before.rule.text);
-		// What lacks the first letters lacks all
-		this.known = isLonger && !before.regex && !this.regex
-			? before.known
-			: { has: new Uint32Array(n), at: new Uint32Array(n), lacks: new Uint32Array(n) };
+		this.known =
+			isLonger && !before.regex && !this.regex
+				? before.known
+				: { letters: new Uint32Array(n), behind: new Uint32Array(n) };
 	}
 
 	/** Looks at this one alone. */
@@ -54,37 +54,22 @@ export class Marks {
 	}
 
 	private holds(i: number): boolean {
-		const { has, lacks } = this.known;
-		const { length } = this.wanted;
-		return has[i]! >= length || ((!lacks[i] || lacks[i]! > length) && this.find(i));
-	}
-
-	private find(i: number): boolean {
-		const { has, at, lacks } = this.known;
-		const { length } = this.wanted;
-		const found = this.regex ? this.of.texts[i]!.search(this.regex) : this.search(i);
-		if (found < 0) {
-			lacks[i] = length;
-			return false;
+		const { wanted, regex } = this;
+		const { letters, behind } = this.known;
+		if (!letters[i] || (behind[i] && letters[i] !== wanted.length)) {
+			const text = this.of.lowered[i]!;
+			let at = behind[i]! - 1;
+			if (regex) {
+				at = this.of.texts[i]!.search(regex);
+			} else if (at < 0 || !text.startsWith(wanted, at)) {
+				// One letter is found in a tenth of the time, and mostly is in no other place
+				at = text.indexOf(wanted[0]!, at + 1);
+				at = at < 0 ? at : text.indexOf(wanted, at);
+			}
+			letters[i] = wanted.length;
+			behind[i] = at + 1;
 		}
-		at[i] = found;
-		has[i] = length;
-		return true;
-	}
-
-	/** A letter that was added is where the others are, or all of them are behind that. */
-	private search(i: number): number {
-		const { wanted, known } = this;
-		const { length } = wanted;
-		const text = this.of.lowered[i]!;
-		const from = known.at[i]!;
-		const isNext = known.has[i] === length - 1; // one letter more is looked for
-		if (isNext && text[from + length - 1] === wanted[length - 1]) {
-			return from;
-		}
-		// One letter is found in a tenth of the time, and mostly is in no other place
-		const first = text.indexOf(wanted[0]!, from + +isNext);
-		return first < 0 ? -1 : text.indexOf(wanted, first);
+		return behind[i]! > 0;
 	}
 }
 
