@@ -96,16 +96,14 @@ static size_t html_bytes(const struct blobs *b, const struct page_options *optio
 static void write_both(struct blobs *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, uint64_t least_bytes) {
 	const struct page_base *base = options->base;
-	struct blob_options b = {.is_redacted = options->is_redacted,
-			.least_bytes = least_bytes,
-			.source = options->source,
-			.user = options->user};
-	struct blob_options of_base = {.is_redacted = options->is_redacted, .least_bytes = least_bytes};
+	struct blob_options b = options->blob;
+	b.least_bytes = least_bytes;
 	buffer_clear(&out->profile);
 	buffer_clear(&out->base);
 	blob_write(&out->profile, r, n, &b);
 	if (base) {
-		blob_write(&out->base, base->recording, base->names, &of_base);
+		b.source = NULL;
+		blob_write(&out->base, base->recording, base->names, &b);
 	}
 }
 

@@ -51,11 +51,9 @@ struct page_base {
 };
 
 struct page_options {
+	struct blob_options blob;
 	struct slice text;    // the text report, for where scripts do not run
-	bool is_redacted;     // as in blob_options
 	uint64_t limit_bytes; // of the file; 0: none. What does not fit is merged, and the page says so
-	bool (*source)(void *user, uint32_t file, struct buffer *out); // as in blob_options
-	void *user;
 	const struct page_base *base; // NULL: none
 };
 

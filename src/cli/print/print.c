@@ -43,10 +43,10 @@ static bool make_page(const struct session *s, const struct session *before,
 	struct page_base base = {&shown_base, before->names, before->path};
 	struct page_options o = {
 			.text = buffer_view(&text),
-			.is_redacted = options->is_redacted,
+			.blob = {.is_redacted = options->is_redacted,
+					.source = options->with_source ? read_source : NULL,
+					.user = (void *)(uintptr_t)s}, // for read_source, which does not change it
 			.limit_bytes = options->html_limit,
-			.source = options->with_source ? read_source : NULL,
-			.user = (void *)(uintptr_t)s, // goes back to read_source, which does not change it
 			.base = before->path ? &base : NULL,
 	};
 	return page_whole(page, &shown, s->names, &o, err);

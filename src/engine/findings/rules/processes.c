@@ -30,7 +30,7 @@ static void say_shared(struct finder *f) {
 	}
 }
 
-/** Who mapped most by calls of its own in the processes of a command, from their begin to their end. */
+/** Who mapped most, by calls of its own, of all that the processes of a command have mapped. */
 static void say_mapped(struct finder *f, uint32_t command) {
 	uint64_t *of = FINDER_NEW(f, uint64_t, names_n_functions(f->names)), all = 0;
 	const struct name *most = NULL, *running;
