@@ -235,10 +235,10 @@ def growth(findings):
             return "grew by", in_bytes(n["grown_bytes"]), "at most, " * is_most + f"in {in_span(n['to_ns'] - n['from_ns'])}, "
         if f["id"] == "no-growth":
             grown, times = f["numbers"]["grown_bytes"], [in_time(f["numbers"][n]) for n in ("from_ns", "to_ns")]
-            bound = "at most, " * any(name.startswith("before_attach") for name in f["numbers"])
+            has_grown = bool(grown and f["numbers"].get("heap_grown_bytes"))
+            bound = "at most, " * (has_grown and any(name.startswith("before_attach") for name in f["numbers"]))
             between = f"{bound}between {times[0]} and {times[1]}"
-            heap = in_bytes(f["numbers"].get("heap_grown_bytes", 0))
-            return ("heap grew", heap, between) if grown and f["numbers"].get("heap_grown_bytes") else ("growing", "nothing", between)
+            return ("heap grew", in_bytes(f["numbers"]["heap_grown_bytes"]), between) if has_grown else ("growing", "nothing", between)
     return "growing", "not measured", None
 
 

@@ -84,6 +84,18 @@ static void prints_the_page(void **state) {
 	// clang-format on
 }
 
+/** What was freed from before an attach bounds a growth, of which there is none. */
+static void knows_no_bound_of_nothing(void **state) {
+	(void)state;
+	r.meta.source = REC_ATTACHED;
+	r.summary.old_blocks = r.summary.old_freed_blocks = 2;
+	r.summary.old_bytes = r.summary.old_freed_bytes = 48;
+	struct report_options o = {0};
+	report_text(&out, &r, names, &o);
+	assert_non_null(strstr(text(), "meanwhile 48 B from before"));
+	assert_non_null(strstr(text(), "growing       nothing  between 500 ms and 1.00 s"));
+}
+
 static void prints_the_six_lines_as_kde_does(void **state) {
 	(void)state;
 	report_six_lines(&out, &r);
@@ -360,6 +372,7 @@ static void judges_looks(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			TEST(prints_the_page),
+			TEST(knows_no_bound_of_nothing),
 			TEST(prints_the_six_lines_as_kde_does),
 			TEST(says_that_it_saw_nothing),
 			TEST(keeps_lines_within_the_width),

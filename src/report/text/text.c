@@ -124,9 +124,9 @@ static const char *growth_words(struct page *p, char number[HUMAN_MAX + 2], stru
 	uint64_t grown = finding_number(f, "grown_bytes");
 	bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
 			finding_number(f, "before_attach_freed_blocks") > 0;
-	buffer_text(remark, replaces_old ? "at most, " : "");
+	grown = heap && grown ? finding_number(f, "heap_grown_bytes") : grown; // 0 if it is a site's
+	buffer_text(remark, replaces_old && grown ? "at most, " : "");
 	if (heap) {
-		grown = grown ? finding_number(f, "heap_grown_bytes") : 0; // 0 if it is a site's
 		(void)snprintf(number, HUMAN_MAX, "%s", grown ? HUMAN_BYTES(grown) : "nothing");
 		buffer_printf(remark, "between %s and %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 		return grown ? "heap grew" : "growing";
