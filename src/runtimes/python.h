@@ -20,8 +20,8 @@ bool python_layout_of(uint16_t version, struct wire_layout *layout);
  */
 const char *python_prove(const struct wire_layout *layout, const struct program_memory *memory);
 
-/** What python_prove answers for an interpreter that has not begun, if all else is proved. */
-extern const char python_not_begun[];
+/** Its answer if no function runs (it has not begun, is between calls) and all else is proved. */
+extern const char python_idle[];
 
 struct python_code {
 	struct slice name, file; // UTF-8, in the arena

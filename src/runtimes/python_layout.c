@@ -79,7 +79,7 @@ static bool load(const struct proof *p, uint64_t object, enum wire_python_field 
 }
 
 /** Its frames end where C called Python, and all others are of functions. */
-static bool has_frames(const struct proof *p, uint64_t thread) {
+static bool has_frames(const struct proof *p, uint64_t thread, bool *is_idle) {
 	enum { FRAMES_MOST = 10000 };
 	const uint32_t *fields = p->layout->fields;
 	uint64_t frame, code, type;
@@ -87,6 +87,7 @@ static bool has_frames(const struct proof *p, uint64_t thread) {
 	uint8_t mark = 0;
 	bool ok = load(p, thread, PYTHON_TOP, &frame) &&
 			(fields[PYTHON_TOP_FRAME] == WIRE_NO_FIELD || load(p, frame, PYTHON_TOP_FRAME, &frame));
+	*is_idle = ok && frame == 0;
 	for (unsigned i = 0; ok && frame && i < FRAMES_MOST; i++) {
 		ok = load(p, frame, PYTHON_CODE, &code) &&
 				read_at(p, frame + fields[PYTHON_MARK], &mark, 1);
@@ -99,16 +100,21 @@ static bool has_frames(const struct proof *p, uint64_t thread) {
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
 }
 
-/** True if any interpreter has one. */
-static bool has_thread_with_frames(const struct proof *p, uint64_t interpreter) {
+/** True if any interpreter has one. `*is_idle`: there are threads, and none runs a function. */
+static bool has_thread_with_frames(const struct proof *p, uint64_t interpreter, bool *is_idle) {
 	enum { MOST = 1 << 14 };
 	uint64_t thread, id, self;
+	bool is_idle_too, is_first = true;
 	bool ok = load(p, interpreter, PYTHON_THREADS, &thread);
 	for (unsigned i = 0; ok && i < MOST; i++) {
 		// A thread's id is where its thread-local data are, which begin with their own address
 		if (thread && load(p, thread, PYTHON_THREAD_ID, &id) &&
-				read_at(p, id, &self, sizeof self) && self == id && has_frames(p, thread)) {
-			return true;
+				read_at(p, id, &self, sizeof self) && self == id) {
+			if (has_frames(p, thread, &is_idle_too)) {
+				return true;
+			}
+			*is_idle = is_idle_too && (is_first || *is_idle);
+			is_first = false;
 		}
 		ok = thread ? load(p, thread, PYTHON_THREAD, &thread)
 					: load(p, interpreter, PYTHON_INTERPRETER, &interpreter) && interpreter &&
@@ -117,7 +123,7 @@ static bool has_thread_with_frames(const struct proof *p, uint64_t interpreter) 
 	return false;
 }
 
-const char python_not_begun[] = "it has no interpreter yet";
+const char python_idle[] = "none of its functions runs";
 
 const char *python_prove(const struct wire_layout *layout, const struct program_memory *memory) {
 	const struct proof p = {layout, memory};
@@ -129,7 +135,10 @@ const char *python_prove(const struct wire_layout *layout, const struct program_
 		return "its type of code objects is not where it should be";
 	}
 	if (!load(&p, layout->state, PYTHON_HEAD, &interpreter) || !interpreter) {
-		return python_not_begun;
+		return python_idle;
 	}
-	return has_thread_with_frames(&p, interpreter) ? NULL : "no thread is found with its frames";
+	bool is_idle = false;
+	return has_thread_with_frames(&p, interpreter, &is_idle) ? NULL
+			: is_idle                                        ? python_idle
+															 : "no thread is found with its frames";
 }

@@ -647,3 +647,46 @@ def test_attach_detach_attach(build, target, tmp_path):
         assert large and all(site in sites for site in large), (k, "named from the first one on", large)
         assert [f["function"] for f in sites[0]["stack"] if f["file"] and f["file"].endswith("server.py")] == \
             ["remember", "handle", "<module>"], sites[0]
+
+
+EMBEDS = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+	void *python = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
+	if (!python) {
+		return 77;
+	}
+	int (*run)(const char *) = (int (*)(const char *))dlsym(python, "PyRun_SimpleString");
+	((void (*)(void))dlsym(python, "Py_Initialize"))();
+	run("kept = []\ndef keep():\n    kept.append(bytes(20000))\n");
+	puts("ready");
+	fflush(stdout);
+	for (char line[80]; fgets(line, sizeof line, stdin);) {
+		run("for i in range(50): keep()");
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("way", [(), ("--children",)], ids=["one", "tree"])
+def test_an_embedded_interpreter_is_idle_at_the_attach(tools, helpers, tmp_path, way):
+    """As uwsgi's, between two requests: no function runs whose frame could prove the layout."""
+    library = next(iter(sorted(Path("/usr/lib/x86_64-linux-gnu").glob("libpython3.1[1-4].so.1.0"))), None)
+    if not library:
+        pytest.skip("no libpython is installed")
+    (tmp_path / "embeds.c").write_text(EMBEDS)
+    subprocess.run(["gcc", "-g", tmp_path / "embeds.c", "-o", tmp_path / "embeds"], check=True)
+    ours, programs = os.pipe()
+    program = tools.start(tmp_path / "embeds", library, stdin=ours)
+    os.close(ours)
+    helpers.wait_until(lambda: "ready" in program.finished(0).stdout, what="its start")
+    recording = tools.start(tools.heaptrack, "-o", tmp_path / "attached", *way, "-p", program.pid)
+    recording.wait_for_attach()
+    os.write(programs, b"\n")
+    os.close(programs)
+    assert program.wait().status == 0 and recording.wait().status == 0
+    sites = tools.json(tmp_path / "attached.zst")["sites"]["allocations"]
+    made = through(sites, "keep")
+    assert sum(s["allocations"] for s in made if s["bytes"] >= 20000) == 50, [s["stack"][:8] for s in sites]

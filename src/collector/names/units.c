@@ -104,7 +104,7 @@ static void prove(struct units *u, uint64_t now_ns) {
 	}
 	u->next_ns = now_ns + GAP_NS;
 	u->why = python_prove(&u->candidate, &u->v8.memory);
-	if (!u->why || u->why == python_not_begun) {
+	if (!u->why || u->why == python_idle) {
 		u->why = NULL;
 		segment_add_layout(u->segment, &u->candidate);
 	}
