@@ -122,9 +122,7 @@ uint64_t profile_total(const struct profile *p, enum profile_value value, bool o
 /** Its name in our CSV and JSON. */
 const char *profile_value_name(enum profile_value value);
 
-/**
- * The known values that a viewer offers: `shown` first, then the most important. Returns how many.
- */
+/** The known values that a viewer offers: `shown` first, then the most important; how many. */
 unsigned profile_views(const struct profile *p, enum profile_value shown,
 		enum profile_value views[N_PROFILE_VALUES]);
 

@@ -167,9 +167,7 @@ static void read_lines(struct v8_heap *h, const struct v8_chars *source, struct 
 	}
 }
 
-/**
- * The index of a script among the heap's, which from then on have its line ends. -1: unreadable.
- */
+/** The index of a script among the heap's, which then have its line ends. -1: unreadable. */
 static int32_t script_of(struct v8_heap *h, uint64_t script) {
 	const struct v8_layout *l = h->layout;
 	struct v8_chars source;

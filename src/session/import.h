@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * Reads another program's file, compressed (gzip, zstd) or not, and names what was left unnamed.
- */
+/** Reads another program's file, compressed (gzip, zstd) or not, and names what had no names. */
 
 #include "formats/profile.h"
 #include "symbols/symbols.h"

@@ -7,9 +7,7 @@
 /** The largest edge after l->from up to l->to; edges.n, the end, if there is none. */
 uint32_t lens_largest_edge(const struct lens *l, const struct recording *r);
 
-/**
- * Sum up out->stacks (zeroed; is_left_out is set) and out->total over the range of l. Expensive.
- */
+/** Sum up out->stacks (zeroed, with is_left_out) and out->total over the range of l. Expensive. */
 void lens_scan(const struct lens *l, const struct recording *r, struct lens_result *out);
 
 /** Set the range of `l` from the value of a lens's `t`. False: `err` says what is wrong. */

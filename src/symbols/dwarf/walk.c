@@ -47,9 +47,7 @@ static void add_link(struct walk *w, uint32_t *head, const Dwarf_Die *die, uint3
 	*head = (uint32_t)w->links.n;
 }
 
-/**
- * Enter a subprogram with a free pc, or a call with a pc of `owner`; the owner, or 0: not entered.
- */
+/** Enter a subprogram with a free pc, or a call with a pc of `owner`; the owner, 0: not entered. */
 static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
 		uint32_t depth) {
 	const uint32_t own = owner ? owner : w->n_subprograms + 1;

@@ -78,9 +78,7 @@ static const struct section {
 #define SECTION(number, what, part) {number, part, columns_##what},
 		BLOB_SECTIONS(SECTION)};
 
-/**
- * The first has what the first picture needs: who is there, what each cost in the run, and when.
- */
+/** The first has what the first picture needs: who is there, what each cost in all, and when. */
 static void write_part(struct columns *c, uint8_t part, struct buffer *out) {
 	static const int levels[] = {[BLOB_SMALL] = 7, [BLOB_QUICKLY] = 1, [BLOB_AS_IS] = 0};
 	SCOPED(buffer) body = {0};
