@@ -30,8 +30,8 @@ def format_of(web, tmp_path_factory):
     subprocess.run([web / "node_modules/.bin/esbuild", SOURCE / "web/src/ui/format.ts", "--bundle",
                     "--format=esm", f"--outfile={module}", "--log-level=warning"], check=True, timeout=120)
 
-    def say(function, arguments, raw=False):
-        program = f"import {{{function}}} from {json.dumps(str(module))}; " \
+    def say(function, arguments, raw=False, imported=None):
+        program = f"import {{{imported or function}}} from {json.dumps(str(module))}; " \
                   f"console.log(JSON.stringify({json.dumps(arguments)}.map((all) => {function}(...all))))"
         said = subprocess.run(["node", "--input-type=module", "-e", program], check=True, capture_output=True,
                               text=True, timeout=60)
@@ -94,3 +94,18 @@ def test_each_finding_on_what_is_held_has_a_card():
     assert {"peak", "steady", "bursts", "churn"} <= ids, ids
     for name in ids:
         assert any(re.search(card.strip("/"), name) for card in cards), (name, cards)
+
+
+def test_rows_of_one_short_name_say_what_differs(format_of):
+    """Instances of a template, overloads, instances in Rust; what is alike in full, and others, stay as they are."""
+    names = ["llvm::Tree<llvm::Block, false>::grow(llvm::Block*)", "llvm::Tree<llvm::Machine<int>, false>::grow(int)",
+             "f(int)", "f(char)", "f()", "<a::Slot<u8>>::init::<[u8; 8]>", "<a::Slot<u8>>::init::<[u16; 8]>", "main", "main",
+             "g<Table>()", "g<Tables>()", "h<" + 50 * "a" + ">()", "h<b>()"]
+    told = ["llvm::Tree<…>::grow() [Block, false]", "llvm::Tree<…>::grow() [Machine<i…t>, false]",
+            "f() [int]", "f() [char]", "f()", "<a::Slot<u8>>::init::<…> [u8; 8]", "<a::Slot<u8>>::init::<…> [u16; 8]",
+            "main", "main", "g<…>() [Table]", "g<…>() [Tables]", "h<…>() [aaaaaaaaa…aaaaaaaaa]", "h<…>() [b]"]
+    assert format_of("((all, name) => namesApart(all)(name))", [[names, name] for name in names], imported="namesApart") == told
+
+
+def test_what_a_closure_is_in_is_its_own_name(format_of):
+    assert format_of("ownFrom", [["a::b::{closure#0}"], ["<a::T as b::C>::init::<…>"], ["a::f() [b::c]"], ["a::b"]]) == [3, 16, 3, 3]

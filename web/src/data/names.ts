@@ -65,3 +65,7 @@ export function matchName(name: string): string {
 export function baseOf(path: string): string {
 	return path.slice(path.lastIndexOf('/') + 1);
 }
+
+/** Of a long text both ends: instances of one template differ at the first or the last. */
+export const ends = (text: string, n: number) =>
+	text.length > 2 * n ? `${text.slice(0, n)}…${text.slice(-n)}` : text;

@@ -2,6 +2,7 @@
 import type { Lens, Range } from './lens.ts';
 import type { Metric } from './metrics.ts';
 import type { Edges, Profile } from './profile.ts';
+import { ends } from './names.ts';
 import { listedUnder } from './query.ts';
 import { heaviestOf } from './rank.ts';
 
@@ -199,7 +200,7 @@ export function stackedSeries(
 		.map((c) => ({ ...nameOf(c.key), values: c.values }));
 	const isOne = ({ label }: Series) => out.filter((each) => each.label === label).length === 1;
 	for (const same of out.filter((each) => !isOne(each))) {
-		const name = p.symbolTable.name[same.symbol]!.slice(0, 99);
+		const name = ends(p.symbolTable.name[same.symbol]!, 49);
 		const [path] = /[^/]*\/?[^/]*$/.exec(p.symbolTable.file[same.symbol]!)!; // json/__init__.py
 		same.label = name === same.label ? `${name} ${path}` : name; // of a template
 	}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { ends } from '../data/names.ts';
 
 /**
  * Numbers and names for people. Decimal units: 1 kB is 1000 bytes; `useBinary` makes it 1 KiB. A
@@ -209,8 +210,13 @@ function shorten(name: string): string {
 	if (/^operator (new|delete)/.test(name)) {
 		return name.replace(/\(.*$/, '()');
 	}
-	if (name.startsWith('(') || name.startsWith('<')) {
-		return name.length > 80 ? `${name.slice(0, 79)}…` : name;
+	const end = name.startsWith('<') ? closing(name, 0, '<', '>') + 1 : 0;
+	if (name.startsWith('::', end) && end) {
+		// <Map as Index>::index::<u8>
+		return ends(name.slice(0, end), 40) + shorten(name.slice(end));
+	}
+	if (end || name.startsWith('(')) {
+		return ends(name, 40);
 	}
 	if (/^decltype ?\(/.test(name)) {
 		name = name.slice(closing(name, name.indexOf('('), '(', ')') + 1).trimStart();
@@ -260,9 +266,41 @@ function shorten(name: string): string {
 	return out || name;
 }
 
+// Text between brackets, with others in it
+const BETWEEN = /([^<>()[\]]|<[^<>]*>|\([^()]*\)|\[[^[\]]*\])*/y;
+
+/** From the first word on that others do not have there, to where the brackets around it close. */
+function unlike(name: string, others: readonly string[]): string {
+	let from = 0;
+	while (others.every((other) => other[from] === name[from])) {
+		from++;
+	}
+	while (/\w/.test(name.charAt(from - 1))) {
+		from--;
+	}
+	BETWEEN.lastIndex = from;
+	return BETWEEN.exec(name)![0];
+}
+
+/** What functions of one table are called: those with one short name, with what differs. */
+export function namesApart(names: readonly string[]): (name: string) => string {
+	const groups = new Map<string, Set<string>>();
+	for (const name of names) {
+		const short = shortName(name);
+		groups.set(short, (groups.get(short) ?? new Set()).add(name));
+	}
+	return (name) => {
+		const short = shortName(name);
+		const alike = [...groups.get(short)!];
+		const own = alike.length > 1 ? unlike(name, alike) : '';
+		return own ? `${short} [${harmless(ends(own, 9))}]` : short;
+	};
+}
+
 /** Where a function's own name begins, behind the last :: of its scope. */
 export function ownFrom(name: string): number {
-	const at = name.lastIndexOf('::');
+	const behind = name.search(/::[<{]| \[/); // f::<…>, f::{closure#0}, f() [int]
+	const at = name.lastIndexOf('::', behind > 0 ? behind - 1 : undefined);
 	return at < 0 || name.endsWith('::') ? 0 : at + 2;
 }
 

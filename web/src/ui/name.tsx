@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { ownFrom, shortName } from './format.ts';
+import { ownFrom } from './format.ts';
 
 /** A function's name. Where there is no room for all of it, its scope is cut, not itself. */
 export function Name({ text }: { text: string }) {
@@ -12,11 +12,17 @@ export function Name({ text }: { text: string }) {
 	);
 }
 
+interface NameLinkProps {
+	name: string;
+	text: string; // the same in short
+	onClick: () => void;
+}
+
 /** The same, which leads to where there is more of it. */
-export function NameLink({ name, onClick }: { name: string; onClick: () => void }) {
+export function NameLink({ name, text, onClick }: NameLinkProps) {
 	return (
 		<button class="link name" title={name} onClick={onClick}>
-			<Name text={shortName(name)} />
+			<Name text={text} />
 		</button>
 	);
 }

@@ -27,7 +27,7 @@ import { endOf, sitesOf, type Sites } from '../data/series.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
-import { baseName, bytes, count, duration, percent, shortName } from '../ui/format.ts';
+import { baseName, bytes, count, duration, namesApart, percent } from '../ui/format.ts';
 import { metricName, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
 import { Name, NameLink } from '../ui/name.tsx';
@@ -223,6 +223,7 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 			),
 		[sites],
 	);
+	const told = useMemo(() => namesApart(changed.map((d) => d.name)), [changed]);
 	const most = Math.max(1, ...changed.map((d) => Math.abs(d.now - d.before)));
 	const of = (kind: Change) => count(all.filter((d) => changeOf(d) === kind).length);
 	return (
@@ -237,12 +238,13 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 				columns={[
 					[
 						'function',
-						(d) => shortName(d.name),
+						(d) => told(d.name),
 						(name, d) => (
 							<td title={d.name}>
 								{keys.has(d.label) ? (
 									<NameLink
 										name={d.name}
+										text={name}
 										onClick={() => openSite(sites, keys.get(d.label)!)}
 									/>
 								) : (

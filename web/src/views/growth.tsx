@@ -8,7 +8,7 @@ import { ask, type Answer } from '../data/query.ts';
 import { curvesOfGroups, isRuntime, sitesOf as namesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
-import { bytes, count, moment, percent, shortName } from '../ui/format.ts';
+import { bytes, count, moment, namesApart, percent } from '../ui/format.ts';
 import { placeOf } from '../ui/labels.ts';
 import { NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
@@ -123,6 +123,7 @@ export function GrowthView() {
 		() => all.filter((site) => !hidden.includes(site.name)),
 		[all, hidden],
 	);
+	const told = useMemo(() => namesApart(shown.map((site) => site.name)), [shown]);
 	const hasCurves = !lacksCurves(p);
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
@@ -144,12 +145,12 @@ export function GrowthView() {
 	};
 	return (
 		<Panel
-			title="Never freed (leaks and what is still in use), by your functions"
+			title="Never freed (leaks and what is still in use), by function"
 			class="measures"
 			hint={
 				range
-					? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
-						'measured, first and last allocation are of the whole run' +
+					? `allocated in ${rangeWords(p, range)} and never freed; moments and ` +
+						'findings are of the whole run' +
 						(hasEnded ? '; what ended with its process is not in it' : '')
 					: !p.stacks.others.unreachable &&
 						'heaptrack --leaks records what nothing points to'
@@ -162,10 +163,14 @@ export function GrowthView() {
 				columns={[
 					[
 						'function',
-						(site) => shortName(site.name),
-						(_, site) => (
+						(site) => told(site.name),
+						(text, site) => (
 							<td>
-								<NameLink name={site.name} onClick={() => select(site)} />{' '}
+								<NameLink
+									name={site.name}
+									text={text}
+									onClick={() => select(site)}
+								/>{' '}
 								<span class="dim place">
 									{site.symbol > 0
 										? placeOf(
@@ -215,7 +220,7 @@ export function GrowthView() {
 						'nowrap roomy',
 					],
 					shown.some((site) => site.findings.length) && [
-						'what was measured',
+						'finding',
 						(site) => site.findings[0]?.text ?? null,
 						(text, site) => (
 							<td class="sentence">
@@ -230,7 +235,7 @@ export function GrowthView() {
 							<td>
 								<button
 									class="link"
-									title="Hide it here, and copy the line for a suppressions file"
+									title="Hide it here, and copy its suppression"
 									onClick={() => {
 										state.suppressed.value = [...hidden, site.name];
 										void copyText(suppression(site.name));

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT
 import { useState } from 'preact/hooks';
-import { isTree } from '../data/processes.ts';
+import { isImported, NOT_IN_FILE } from '../data/missing.ts';
 import type { Arena, Look, MemoryPart, MemoryRow, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
-import { baseName, bytes, count, moment, percent, shortName, unbroken } from '../ui/format.ts';
+import {
+	baseName,
+	bytes,
+	count,
+	moment,
+	namesApart,
+	percent,
+	shortName,
+	unbroken,
+} from '../ui/format.ts';
 import { Name } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Pills, Select } from '../ui/pill.tsx';
@@ -234,35 +243,44 @@ const LEAST_ABSENT = 4096; // else the row tells of what is free beside its bloc
 
 type Site = Look['untouched'][number] & { function: string };
 
+const missingOf = (u: Site) => u.asked_bytes - u.resident_bytes;
+
+/** By function and place. */
 function absentOf(look: Look): Site[] {
-	return look.untouched.filter(
-		(u): u is Site =>
-			u.function !== undefined && u.asked_bytes - u.resident_bytes >= LEAST_ABSENT,
-	);
+	const sums = new Map<string, Site>();
+	for (const u of look.untouched.filter((u): u is Site => u.function !== undefined)) {
+		const key = u.function + placeOf(u);
+		const sum = sums.get(key) ?? { ...u, blocks: 0, asked_bytes: 0, resident_bytes: 0 };
+		sum.blocks += u.blocks;
+		sum.asked_bytes += u.asked_bytes;
+		sum.resident_bytes += u.resident_bytes;
+		sums.set(key, sum);
+	}
+	return [...sums.values()].filter((u) => missingOf(u) >= LEAST_ABSENT);
 }
 
 function Untouched({ sites }: { sites: Site[] }) {
+	const told = namesApart(sites.map((site) => site.function));
 	return (
 		<Panel title="Live blocks that are not in memory">
 			<Table
 				id="untouched"
-				class="data lines untouched"
+				class="data lines"
 				rows={sites}
 				columns={[
 					[
 						'function',
-						(site) => shortName(site.function),
-						(name) => (
+						(site) => told(site.function),
+						(name, site) => (
 							<th scope="row">
-								<Name text={name} />
+								<Name text={name} /> <span class="dim place">{placeOf(site)}</span>
 							</th>
 						),
 					],
-					['place', placeOf, (place) => <td class="dim">{place}</td>],
 					['blocks', (site) => site.blocks, count],
 					['requested', (site) => site.asked_bytes, bytes],
 					['in memory', (site) => site.resident_bytes, bytes],
-					['not in memory', (site) => site.asked_bytes - site.resident_bytes, bytes],
+					['not in memory', missingOf, bytes],
 				]}
 				most={UNTOUCHED_MOST}
 			/>
@@ -309,11 +327,11 @@ export function MemoryView() {
 				<Panel title="No look at the program's memory" class="empty">
 					<p>
 						{p.facts.looks.length
-							? 'None was taken in the selected range of time.'
-							: isTree(p)
-								? 'heaptrack --children does not look at resident memory.'
-								: 'It was recorded with --no-memory or by another program, ' +
-									'or the program ended before the first look.'}
+							? 'None was taken in the selected range.'
+							: isImported(p)
+								? `What RSS consisted of is ${NOT_IN_FILE}.`
+								: 'It was recorded with --children or --no-memory, or the ' +
+									'program ended before the first look.'}
 					</p>
 				</Panel>
 			</>

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { Share } from '../data/lifetimes.ts';
 import type { Sites } from '../data/series.ts';
 import { selected } from '../state.ts';
-import { bytes, count, shortName } from '../ui/format.ts';
+import { bytes, count, namesApart } from '../ui/format.ts';
 import { NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Table, type Column } from '../ui/table.tsx';
@@ -11,22 +11,29 @@ import { Table, type Column } from '../ui/table.tsx';
 const MOST = 12;
 
 /** Of rows with a site: its name, which selects the function that it is. */
-export const siteColumn = ({ name, symbol }: Sites): Column<{ key: number }> => [
-	'function',
-	({ key }) => shortName(name[key]!),
-	(_, { key }) => (
-		<td>
-			<NameLink
-				name={name[key]!}
-				onClick={() => {
-					if (symbol[key]) {
-						selected.value = { symbol: symbol[key], base: 0 };
-					}
-				}}
-			/>
-		</td>
-	),
-];
+export function siteColumn(
+	{ name, symbol }: Sites,
+	rows: readonly { key: number }[],
+): Column<{ key: number }> {
+	const told = namesApart(rows.map(({ key }) => name[key]!));
+	return [
+		'function',
+		({ key }) => told(name[key]!),
+		(text, { key }) => (
+			<td>
+				<NameLink
+					name={name[key]!}
+					text={text}
+					onClick={() => {
+						if (symbol[key]) {
+							selected.value = { symbol: symbol[key], base: 0 };
+						}
+					}}
+				/>
+			</td>
+		),
+	];
+}
 
 /** Functions with their share in something; one is selected by a click. */
 export function Shares({
@@ -49,7 +56,7 @@ export function Shares({
 				id="shares"
 				rows={shares}
 				columns={[
-					siteColumn(sites),
+					siteColumn(sites, shares),
 					['allocations', (s) => s.count, count],
 					['total', (s) => s.bytes, bytes],
 					['average', (s) => s.bytes / s.count, bytes],

@@ -233,7 +233,7 @@ export function SizesView() {
 						id="pools"
 						rows={pools}
 						columns={[
-							siteColumn(sites),
+							siteColumn(sites, pools),
 							['size', (pool) => pool.size, bytes],
 							['stacks', (pool) => pool.stacks, count],
 							['allocations', (pool) => pool.count, count],

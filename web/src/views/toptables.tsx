@@ -17,7 +17,7 @@ import { sum, wholeRanked } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { curvesOfGroups, isRuntime, sitesOf, sumsBySite, type Sites } from '../data/series.ts';
 import { change, profile, selected, view } from '../state.ts';
-import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
+import { bytes, count, duration, namesApart, percent } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
 import { NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
@@ -94,6 +94,7 @@ function TopTable({ kind }: { kind: MetricRow }) {
 		const keys = Int32Array.from(sites.keys, (key) => rowOf[key]!);
 		return curvesOfGroups(p, keys, [...rows.map((site) => site.key), -1]);
 	}, [p]);
+	const told = namesApart(rows.map((site) => site.name));
 	const rest = total - [...rows, runtime].reduce((sum, s) => sum + (s?.weight ?? 0), 0);
 	const select = (site: Site) => {
 		const node = sites.node[site.stack]! || p.stacks.node[site.stack]!;
@@ -116,13 +117,17 @@ function TopTable({ kind }: { kind: MetricRow }) {
 					columns={[
 						[
 							'function',
-							(site) => (site === runtime ? null : shortName(site.name)),
-							(_, site) => (
+							(site) => (site === runtime ? null : told(site.name)),
+							(text, site) => (
 								<td>
 									{site === runtime ? (
 										<span class="dim">({site.name})</span>
 									) : (
-										<NameLink name={site.name} onClick={() => select(site)} />
+										<NameLink
+											name={site.name}
+											text={text}
+											onClick={() => select(site)}
+										/>
 									)}{' '}
 									<span class="dim place">
 										{site.symbol > 0 &&
