@@ -26,7 +26,7 @@ const seen = {
 		.allInnerTexts(),
 	grades: await rowsOf('What pointed to live blocks'),
 	holders: await rowsOf('Who held them'),
-	classes: await rowsOf('Of what classes'),
+	classes: await rowsOf('Their C++ classes'),
 };
 if (choices.length) {
 	console.log(JSON.stringify(seen));

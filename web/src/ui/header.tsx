@@ -113,7 +113,7 @@ export function Header() {
 				/>
 				<Pill
 					isOn={!isUnfolded}
-					title="Fold consecutive library frames into one box (l)"
+					title="Fold library frames into one box (l)"
 					onClick={() => change({ isUnfolded: !isUnfolded })}
 				>
 					Library frames {isUnfolded ? 'shown' : 'folded'}

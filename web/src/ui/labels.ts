@@ -82,6 +82,5 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 
 /** What the dashed line is. */
 export const residentMeans =
-	"Memory that was in RAM, the recorder's part included; of several processes " +
-	'the sum, with what they share in each. ' +
-	'What was allocated and not yet written is not in it, so the heap can be higher.';
+	"Memory in RAM, with the recorder's; of several processes the sum, with what they share in " +
+	'each. Without what was allocated and not yet written: the heap can be higher.';

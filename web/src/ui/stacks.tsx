@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import { lacksMetric } from '../data/missing.ts';
-import { metricOf } from '../data/metrics.ts';
+import { isCounted, metricOf } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { sumOf, type Answer } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { ownerOf } from '../data/tree.ts';
 import { copyText } from './copy.ts';
 import { framesOf, stackText } from './details.tsx';
-import { count, percent, plural, shortName } from './format.ts';
-import { metricUnit, placeOf, weight } from './labels.ts';
+import { bytes, count, percent, plural, shortName } from './format.ts';
+import { metricUnit, placeOf } from './labels.ts';
 import { useSteps } from './signals.ts';
 
 interface Row {
@@ -166,10 +166,13 @@ export function Stacks({
 				{top.map(({ heaviest: s, n: alike, weight: sum, blocks }, i) => (
 					<li key={s}>
 						<p class="stack-head">
-							<strong>{weight(l.metric, sum)}</strong>{' '}
+							<strong>
+								{isCounted(l.metric) ? plural(sum, 'call') : bytes(sum)}
+							</strong>{' '}
 							<span class="dim">
 								{percent(sum, total)} of these
-								{!lacksMetric(p, l.metric, 'blocks') &&
+								{!isCounted(l.metric) &&
+									!lacksMetric(p, l.metric, 'blocks') &&
 									(blocks > 0 || metricOf(l.metric).of_blocks) &&
 									` · ${plural(blocks, metricUnit(l.metric))}`}
 								{alike > 1 && ` · ${count(alike)} stacks alike`}

@@ -10,7 +10,7 @@ import { Table, type Column } from '../ui/table.tsx';
 
 const GRADES: Record<string, string> = {
 	held: 'held',
-	held_inside: 'held inside: only pointers to their inside were found',
+	held_inside: 'held inside: only by pointers into the block',
 	disguised: 'held in disguise: by pointers with flags, at odd addresses, or in the kernel',
 	unreachable: 'unreachable: nothing points to them',
 	owned: 'only unreachable blocks point to them',
@@ -155,7 +155,7 @@ export function Held({ leaks }: { leaks: Leaks }) {
 			<Tally
 				{...both}
 				id="holders"
-				title="Who held them, with all that nothing else leads to"
+				title="Who held them, and what only they lead to"
 				head="holder"
 				share="% of held"
 				columns={{ retained_bytes: 'retained bytes', retained_blocks: 'blocks' }}
@@ -166,7 +166,7 @@ export function Held({ leaks }: { leaks: Leaks }) {
 				<Tally
 					{...both}
 					id="classes"
-					title="Of what classes of C++ they were"
+					title="Their C++ classes"
 					head="class"
 					columns={{
 						bytes: 'bytes',

@@ -119,10 +119,10 @@ export function Processes() {
 						['at the peak', (own) => own.peakBytes, bytes],
 						!range && ['never freed', (own) => own.liveBytes, bytes],
 						isWhole && ['own peak', (own) => own.peak_bytes, bytes],
-						isWhole && ['inherited', (own) => own.inherited_bytes, bytes],
 						...(isWhole
 							? (
 									[
+										['inherited', 'inherited_bytes'],
 										['no longer shared', 'dirtied_bytes'],
 										['most RSS seen', 'peak_rss_bytes'],
 										['last PSS', 'pss_bytes'],
@@ -132,7 +132,7 @@ export function Processes() {
 										rows.some((own) => own[key]) && [
 											head,
 											(own) => own[key],
-											(n) => n && bytes(n),
+											(n) => (n === null ? 'not seen' : bytes(n)),
 										],
 								)
 							: []),

@@ -148,7 +148,11 @@ export function ThreadsView() {
 						],
 						curves,
 						isWhole && ['frees', (t) => t.frees, count],
-						isWhole && ['freed by others', (t) => t.foreignFrees, count],
+						isWhole && threads.some((t) => t.foreignFrees) && [
+							'freed by others',
+							(t) => t.foreignFrees,
+							count,
+						],
 					]}
 					most={MOST}
 				/>
