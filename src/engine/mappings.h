@@ -31,10 +31,7 @@ void mappings_destroy(struct mappings *m);
 /** Process a KIND_MAP, KIND_UNMAP or KIND_CHANGED; low bits of `ptr` are its wire_map_sort(). */
 void mappings_event(struct mappings *m, const struct trace_event *event);
 
-/**
- * An address space, or that part of all addresses, ends: all is unmapped. `is_left`: what the end
- * of its process left mapped was never unmapped.
- */
+/** All in that range is unmapped. `is_left`: by the end of its process, so it never was. */
 void mappings_end(struct mappings *m, uint64_t start, uint64_t end, uint64_t now_ns, bool is_left);
 
 /** Pages that are mapped now, by one call and with one protection. */

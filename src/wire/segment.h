@@ -260,7 +260,7 @@ struct segment_header {
 	_Alignas(64) _Atomic uint64_t unmap_epoch;
 
 	// ---- written by T, atomically: units and bytes of excerpts taken, including those that found
-	// no room; functions without a unit. (fork_number is reserved)
+	// no room; functions without a unit
 	_Alignas(64) _Atomic uint32_t n_units;
 	_Atomic uint32_t fork_number;
 	_Atomic uint64_t excerpt_used;

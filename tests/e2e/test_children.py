@@ -685,6 +685,18 @@ def test_copies_join_whatever_the_program_limits(tools, limit):
     assert sorted(names) == ["bash"] * 4 + ["true"] * 3, names
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_what_processes_leave_is_told_by_process(tools, n):
+    """15 MB that 60 compilers leave are no leak of 15 MB."""
+    known = record(tools, tools.victim("tree"), "a1000000" + n * "x{a200000}" + "w").json()
+    said = " ".join(f["text"] for f in known["findings"] if f["id"] in ("never-freed", "allocated-once", "at-start"))
+    assert known["summary"]["never_freed_bytes"] == 1000000 + n * 200000
+    if n == 0:
+        assert "1.0 MB" in said and "left by" not in said, said
+    else:
+        assert "4 of 4 blocks, 1.6 MB, left by 4 processes at their ends, at most 1.0 MB by one" in said, said
+
+
 def test_each_program_of_a_tree_is_not_a_library(tools, tmp_path):
     """cc1 lies in /usr/lib, and had no function of its own."""
     (tmp_path / "a.c").write_text("int f(int a) { return a + 1; }\n")

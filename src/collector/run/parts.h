@@ -104,7 +104,7 @@ struct run {
 	bool is_staged;     // events are applied by it now
 	unsigned pressure;  // how long rounds have brought many events
 	struct mappings *mappings;
-	bool records_mappings; // and looks at memory
+	bool records_mappings; // and looks at memory. Not of a tree, which has only the first
 	struct looks looks;
 	uint64_t looks_refused; // by the kernel
 	struct smaps before;    // what was mapped at an attach

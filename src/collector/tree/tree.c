@@ -447,10 +447,6 @@ static void count_unrecorded(struct run *run, struct rec_quality *q) {
 							FIND_IN(s, t->spawned, *s == (child->pid_inside | SPAWN_FAILED))));
 }
 
-static uint32_t command_of_node(const struct run *run, uint32_t node) {
-	return node < run->tries.commands.n ? run->tries.commands.items[node] : 0;
-}
-
 void run_tree_put(struct run *run, struct recording *r) {
 	struct tree *t = run->tree;
 	count_unrecorded(run, &r->quality);
@@ -469,11 +465,12 @@ void run_tree_put(struct run *run, struct recording *r) {
 			row->inherited_bytes = row->inherited_blocks = row->inherited_freed = 0;
 		}
 	}
+	(void)EVERY(run->tries.commands.n < run->tries.n_nodes, vec_push(&run->tries.commands));
 	EACH(s, r->stacks) {
-		s->command = command_of_node(run, s->node);
+		s->command = run->tries.commands.items[s->node];
 	}
 	EACH(m, r->mappings) {
-		m->command = command_of_node(run, m->node);
+		m->command = run->tries.commands.items[m->node];
 	}
 	r->ranges.n = 0; // of several address spaces
 	r->quality.unknown_frees -= t->late_frees;

@@ -17,11 +17,10 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 		return CODE_YOURS; // scripts are the program's own, whatever it is
 	}
 	struct slice path = text(r, r->modules.items[id].path);
-	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
-		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
-	}
-	if (ANY(i, r->commands.n, slice_equal(path, text(r, r->commands.items[i].exe)))) {
-		return owner_is_runtime(path) ? CODE_RUNTIME : CODE_YOURS; // of a tree
+	const struct slice exe = path.size == 0 ? text(r, r->meta.exe) : path;
+	if (slice_equal(exe, text(r, r->meta.exe)) || // or of a tree
+			ANY(i, r->commands.n, slice_equal(exe, text(r, r->commands.items[i].exe)))) {
+		return owner_is_runtime(exe) ? CODE_RUNTIME : CODE_YOURS;
 	}
 	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
 	// A RUNPATH with "$ORIGIN/../lib" finds the system's libraries as /usr/bin/../lib/libfoo.so

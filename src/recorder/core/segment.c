@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The segment is mapped as one: the system takes several us for each mapping, at its making, at
- * each fork and at its end. If the address space is limited, it is mapped in pieces, with fewer
- * nodes and slots: [header, marks, modules, layouts], nodes, slots, [units, excerpts]. All is
- * reserved first and made accessible later, slots one by one. In a tree, a copy of a recorded
- * process (fork) maps its own cell over its parent's: all that it knows by address or number, in
- * private memory as well, stays valid. The descriptor comes from /proc or from the collector's
- * socket.
+ * The segment is mapped as one, since each mapping costs several us; if the address space is
+ * limited, in pieces, with fewer nodes and slots: [header, marks, modules, layouts], nodes, slots,
+ * [units, excerpts]. Slots are made accessible one by one. In a tree, a copy of a recorded process
+ * (fork) maps its own cell over its parent's: all that it knows by address or number, in private
+ * memory as well, stays valid. The descriptor comes from /proc or the collector's socket.
  */
 #include "recorder/core/segment.h"
 
@@ -277,17 +275,13 @@ void segment_note_exec(uint64_t now_ns) {
 	}
 }
 
-/** Bytes of header, marks, modules and layouts. */
-static uint64_t base_bytes(const struct segment_header *h) {
-	return h->tables[TABLE_NODES].at;
-}
-
 /** With fewer slots and nodes, if not even these fit: false. */
 static bool map_pieces(int fd, const struct segment_header *h, uint64_t limit_bytes,
 		struct segment *s) {
 	enum { N_LEAST_NODES = 1 << 14 };
 	const uint64_t allowance = limit_bytes / 8, runtimes = units_bytes(h);
-	unsigned char *base = map_piece(fd, 0, base_bytes(h), PROT_READ | PROT_WRITE);
+	const uint64_t base_bytes = h->tables[TABLE_NODES].at;
+	unsigned char *base = map_piece(fd, 0, base_bytes, PROT_READ | PROT_WRITE);
 	if (base == NULL) {
 		return false;
 	}
@@ -299,7 +293,7 @@ static bool map_pieces(int fd, const struct segment_header *h, uint64_t limit_by
 			allowance / 2, &nodes);
 	if (s->n_slots == 0 || s->n_nodes == 0 ||
 			!sys_mprotect(nodes, s->n_nodes * sizeof *s->nodes, PROT_READ | PROT_WRITE)) {
-		sys_munmap(base, base_bytes(h)); // the program needs the room
+		sys_munmap(base, base_bytes); // the program needs the room
 		sys_munmap(slots, s->n_slots * h->slot_bytes);
 		sys_munmap(nodes, s->n_nodes * sizeof *s->nodes);
 		return false;
@@ -450,7 +444,7 @@ static bool map_own(int fd) {
 	return map_over(fd, slots_at, segment.slots, segment.n_slots * segment.slot_bytes, PROT_NONE) &&
 			map_over(fd, t[TABLE_NODES].at, segment.nodes, nodes_bytes(segment.n_nodes), open) &&
 			(units == 0 || map_over(fd, t[TABLE_UNITS].at, segment.units, units, PROT_NONE)) &&
-			map_over(fd, 0, segment.header, base_bytes(h), open);
+			map_over(fd, 0, segment.header, t[TABLE_NODES].at, open);
 }
 
 /** What a copy of our parent knows by number must be in its own cell, too. */
@@ -478,13 +472,13 @@ static void copy_known(unsigned char *cell, uint32_t n_nodes) {
 	to->program_pid = (uint32_t)syscall_0(__NR_getpid);
 }
 
-/** Join the cell behind `fd`. It is not written as a file: `ulimit -f` would end the program. */
+/** Join the cell behind `fd`, and close that. It is not written as a file: `ulimit -f` counts. */
 static bool join(int fd) {
 	const struct segment_header *from = segment.header;
 	// In this order: a node named as a first child is among those taken
 	uint32_t n_nodes = atomic_load(&from->n_nodes);
 	n_nodes = n_nodes < segment.n_nodes ? n_nodes : segment.n_nodes;
-	const uint64_t bytes = base_bytes(from) + nodes_bytes(n_nodes);
+	const uint64_t bytes = from->tables[TABLE_NODES].at + nodes_bytes(n_nodes);
 	unsigned char *cell = map_piece(fd, 0, bytes, PROT_READ | PROT_WRITE);
 	bool ok = cell != NULL &&
 			sys_equal(((struct segment_header *)cell)->tables, from->tables, sizeof from->tables);
@@ -495,6 +489,7 @@ static bool join(int fd) {
 	if (cell != NULL) {
 		sys_munmap(cell, bytes);
 	}
+	(void)syscall_1(__NR_close, fd);
 	return ok;
 }
 
@@ -504,11 +499,7 @@ bool segment_join(uint32_t fork) {
 	put_token(h, token);
 	const struct wire_join message = {h->process, fork, segment.image};
 	int fd = atomic_load(&h->state) == SEGMENT_OPEN ? open_by_socket(token, &message, NULL) : -1;
-	bool ok = fd >= 0 && join(fd);
-	if (fd >= 0) {
-		(void)syscall_1(__NR_close, fd);
-	}
-	return ok;
+	return fd >= 0 && join(fd);
 }
 
 enum segment_role segment_adopt(int fd) {

@@ -147,8 +147,24 @@ static void put_kept_shape(struct finder *f, const struct place *p, const struct
 	}
 }
 
+/** What ended processes of a tree left is no leak of one of them: give the most of any of them. */
+static uint64_t put_left(struct finder *f, const struct place *p) {
+	uint64_t *left = FINDER_NEW(f, uint64_t, f->r->processes.n);
+	EACH_STACK_OF(i, f, p) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		left[rec_thread_process(f->r, s->thread)] += s->left_bytes;
+	}
+	const uint64_t most = *MOST_OF(at, left, f->r->processes.n + 1ul, *at);
+	const uint32_t n = (uint32_t)SUM(i, f->r->processes.n, left[i] > 0);
+	if (n > 1) {
+		SAY(f, ", left by %" PRIu32 " processes at their ends, at most %s by one", n,
+				HUMAN_BYTES(most));
+	}
+	return p->live_bytes - p->left_bytes + most;
+}
+
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
-		const struct curve_facts *c) {
+		const struct curve_facts *c, uint64_t bytes) {
 	const struct rec_summary *s = &f->r->summary;
 	const enum curve_shape is = c->shape;
 	bool is_settled = is == CURVE_AT_START || is == CURVE_ONCE || is == CURVE_RENEWED ||
@@ -158,8 +174,8 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	// Many small blocks count only if they are a part of what is left; a program that never frees
 	// leaves them everywhere
 	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
-	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
-	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;
+	bool is_little = bytes < s->peak_bytes / 100 && !is_many;
+	bool is_rising = c->shape == CURVE_GREW || bytes >= s->peak_bytes / 10;
 	bool is_worth_it = c->shape == CURVE_STOPPED || !is_rising || replaces_old(f, p, c);
 	return is_settled || is_little ? FINDING_EXPLAINS
 			: is_worth_it          ? FINDING_WORTH_IT
@@ -186,13 +202,14 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
 	SAY(f, ": ");
 	put_kept(f, p);
+	const uint64_t bytes = p->left_bytes > 0 ? put_left(f, p) : p->live_bytes;
 	if (f->r->edges.n && !(f->r->missing & REC_TIME) && p->left_bytes == 0) {
 		SAY(f, ", ");
 		put_kept_shape(f, p, c);
 	}
 	SAY(f, is_at_once ? ", and never freed" : "");
 	put_paths(f, p);
-	finder_say(f, severity_of_kept(f, p, c), millionths(p->live_bytes, f->r->summary.peak_bytes));
+	finder_say(f, severity_of_kept(f, p, c, bytes), millionths(bytes, f->r->summary.peak_bytes));
 	p->has_memory_finding = true;
 }
 

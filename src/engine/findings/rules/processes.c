@@ -85,9 +85,11 @@ void find_processes_at_peak(struct finder *f) {
 	if (most->is_rest || most->costs.bytes < peak / 10) {
 		return;
 	}
-	SAY(f, "at the peak, %s%.*s", n > 1 ? FORMAT(16, "%" PRIu32 " ", n) : "",
-			SLICE_ARG(most->label));
-	SAY(f, "%s", n > 1 ? " processes" : n == 1 ? FORMAT(32, " (pid %u)", its.parts->tid) : "");
+	SAY(f, "at the peak, %s%.*s%s", n > 1 ? FORMAT(16, "%" PRIu32 " ", n) : "",
+			SLICE_ARG(most->label),
+			n > 1            ? " processes"
+					: n == 1 ? FORMAT(32, " (pid %u)", its.parts->tid)
+							 : "");
 	SAY(f, " held %s (%s)", HUMAN_BYTES(most->costs.bytes), HUMAN_PERCENT(most->costs.bytes, peak));
 	if (n > 1) {
 		SAY(f, ", the largest %s (pid %" PRIu32 ")", HUMAN_BYTES(its.parts->costs.bytes),
