@@ -61,7 +61,7 @@ static void prints_the_page(void **state) {
 			"  growing  from 500 ms to 1.00 s the heap as a whole did not grow; parse() app.cpp:33 grew most, by\n"
 			"    101.0 kB.\n"
 			"\n"
-			"PEAK, by your functions                                            bytes      % of bytes      blocks\n"
+			"PEAK, by function                                                  bytes      % of bytes      blocks\n"
 			"  make_row()    app.cpp:12              <- spike() <- main         16.0M             100           1\n"
 			"  parse()       app.cpp:33              <- main                    40.4K               0         400\n"
 			"  (the runtime itself: libc.so.6)                                    100               0           1\n"

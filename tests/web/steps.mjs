@@ -133,12 +133,12 @@ class Person {
 
 const tasks = {
 	async peak_to_source_line(me) {
-		await me.click(me.region('Peak, by your functions').getByRole('button', { name: 'spike()' }));
+		await me.click(me.region('Peak, by function').getByRole('button', { name: 'spike()' }));
 		return me.details;
 	},
 
 	async next_line_that_costs_something(me) {
-		await me.click(me.region('Peak, by your functions').getByRole('button', { name: 'spike()' }));
+		await me.click(me.region('Peak, by function').getByRole('button', { name: 'spike()' }));
 		const map = me.page.getByRole('slider', { name: 'Lines of the file that cost something' });
 		await map.focus();
 		const before = await map.getAttribute('aria-valuetext');

@@ -15,7 +15,7 @@ const tables = await page.evaluate(() => {
 		),
 		below: [...table.querySelectorAll('p')].map((p) => p.innerText).join(' '),
 	});
-	// "Never freed, by your functions", "Temporary allocations"
+	// "Never freed, by function", "Temporary allocations"
 	const metricOf = (title) => title.toLowerCase().replace(/,.*| allocations$/, '').replace(' ', '-');
 	const all = [...document.querySelectorAll('section.top')];
 	return Object.fromEntries(all.map((table) => [metricOf(table.querySelector('h2').innerText), read(table)]));

@@ -55,7 +55,7 @@ def test_numbers_of_the_run(seen):
 
 def test_tables(seen):
     for kind, absent in (("massif", ["Temporary allocations", "Allocations"]),
-                         ("folded", ["Never freed, by your functions", "Temporary allocations", "Allocations"])):
+                         ("folded", ["Never freed, by function", "Temporary allocations", "Allocations"])):
         overview = seen[kind]["Overview"]
         for title in absent:
             assert f"{title}\n{ABSENT}" in re.sub(r"\n+", "\n", overview), (kind, title)
