@@ -1,5 +1,6 @@
 """A tree as a table: only the rows on the screen are there, and their elements show one node after the other."""
 
+import re
 import shutil
 
 import pytest
@@ -22,3 +23,11 @@ def test_rows_on_the_screen_are_there_in_their_order(browser, pages, browse):
     shortened = [pair for seen in found["seen"] for pair in seen["shortened"]]
     assert shortened, "deep rows have little room"
     assert all(len(whole) > len(shown) for whole, shown in shortened), "all of a name is in its title"
+
+
+def test_a_tree_of_library_frames_alone_offers_to_show_them(pages, browse):
+    seen = browse("unfolded.mjs", pages.page("python3").as_uri())
+    assert not seen["wrong"] and not seen["isLeft"], seen
+    assert seen["flame"] == seen["tree"] and "show library frames" in seen["tree"], seen
+    runs = [[row for row in seen[when] if re.search(r" \+\d+$", row.split("\n")[0])] for when in ("before", "after")]
+    assert runs[0] and not runs[1] and len(seen["after"]) > len(seen["before"]), seen

@@ -51,7 +51,7 @@ def test_the_page_says_what_it_is(seen, known):
     assert listed in seen["overview"].replace("\n", " "), seen["overview"]
     assert seen["chosen"]["flame"].startswith("tree of sh,"), seen["chosen"]["flame"]
     assert re.search(r"peak RSS, added up\n\d+\.\d MB", seen["overview"]), seen["overview"]
-    assert "It was recorded with --children or" in seen["memory"]
+    assert "Recorded with --children or" in seen["memory"]
 
 
 def test_each_process_has_its_figures(seen, known, build, pages):

@@ -83,4 +83,4 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 /** What the dashed line is. */
 export const residentMeans =
 	"Memory in RAM, with the recorder's; of several processes the sum, with what they share in " +
-	'each. Without what was allocated and not yet written: the heap can be higher.';
+	'each. What was not yet written is not in it: the heap can be higher.';

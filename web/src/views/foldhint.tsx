@@ -41,7 +41,7 @@ export function FoldHint({ forest }: { forest: Forest }) {
 	}
 	return (
 		<button class="link" onClick={() => state.change({ isUnfolded: true })}>
-			{percent(share, forest.total[0]!)} has no frame of yours: show the library's (l)
+			{percent(share, forest.total[0]!)} is not your code: show library frames (l)
 		</button>
 	);
 }

@@ -235,7 +235,7 @@ export function GrowthView() {
 							<td>
 								<button
 									class="link"
-									title="Hide it here, and copy its suppression"
+									title="Hide it and copy its suppression"
 									onClick={() => {
 										state.suppressed.value = [...hidden, site.name];
 										void copyText(suppression(site.name));

@@ -54,7 +54,7 @@ export function LifetimesOverTime({ sites }: { sites: Sites }) {
 						</span>
 					</span>
 				}
-				hint="stronger: more bytes; drag around some to see who allocated them"
+				hint="stronger: more bytes; drag to see who allocated them"
 			>
 				<TimeChart
 					lines={lines}

@@ -329,9 +329,8 @@ export function MemoryView() {
 						{p.facts.looks.length
 							? 'None was taken in the selected range.'
 							: isImported(p)
-								? `What RSS consisted of is ${NOT_IN_FILE}.`
-								: 'It was recorded with --children or --no-memory, or the ' +
-									'program ended before the first look.'}
+								? `RSS is ${NOT_IN_FILE}.`
+								: 'Recorded with --children or --no-memory, or ended too early.'}
 					</p>
 				</Panel>
 			</>

@@ -9,6 +9,7 @@ import { Pills } from '../ui/pill.tsx';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
 import { Nothing, Unseen } from './empty.tsx';
+import { FoldHint } from './foldhint.tsx';
 import { FunctionTable } from './functions.tsx';
 import { useAround } from './nodes.ts';
 import { TreeGrid } from './treegrid.tsx';
@@ -60,7 +61,7 @@ function Sandwich() {
 			<div class="sandwich-right">
 				{!around ? (
 					<p class="nothing">
-						Select a function on the left to see its callers and callees.
+						Select a function to see its callers and callees.
 					</p>
 				) : !around.callers.total[0] ? (
 					<Unseen name={around.name} />
@@ -93,6 +94,7 @@ export function TreeView() {
 					now={mode}
 					onChoose={(id) => (state.treeMode.value = id)}
 				/>
+				<FoldHint forest={forest} />
 			</div>
 			{forest.total[0] === 0 ? (
 				<Nothing />
