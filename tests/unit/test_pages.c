@@ -93,6 +93,8 @@ static void check_nodes(void) {
 		CHECK(segment.n_nodes_open == N_NODES);
 		segment.nodes[N_NODES - 1].parent = 1;
 	}
+	segment_give_back(1ull << 40); // 2^32 nodes, which 32 bits do not hold
+	CHECK(segment.n_nodes == N_NODES && segment.n_slots == N_SLOTS);
 	segment_give_back(1 << 20);
 	CHECK(segment.n_nodes == end / sizeof(struct wire_node) &&
 			segment.n_nodes_open == segment.n_nodes);

@@ -525,34 +525,28 @@ bool segment_open_more_slots(void) {
 static uint32_t n_nodes_in_use(void) {
 	enum { NODES_MARGIN = 1 << 16 };
 	uint64_t n = atomic_load(&segment.header->n_nodes) + (uint64_t)NODES_MARGIN;
-	const uint64_t per_page = segment.page_bytes / sizeof(struct wire_node);
-	n = (n + per_page - 1) / per_page * per_page;
+	n = in_pages(n * sizeof(struct wire_node), segment.page_bytes) / sizeof(struct wire_node);
 	return n < segment.n_nodes ? (uint32_t)n : segment.n_nodes;
 }
 
 void segment_give_back(uint64_t limit_bytes) {
-	if (segment.is_whole) { // what is between nodes and slots
-		segment.is_whole = false;
-		sys_munmap((unsigned char *)segment.nodes + nodes_bytes(segment.n_nodes),
-				nodes_room() - nodes_bytes(segment.n_nodes));
-	}
-	uint64_t share_bytes = limit_bytes / 16;
-	uint32_t n_slots = segment_open_slots() + (uint32_t)(share_bytes / segment.slot_bytes);
+	const uint64_t share_bytes = limit_bytes / 16, room = nodes_room();
+	const uint64_t n_slots = segment_open_slots() + share_bytes / segment.slot_bytes;
+	const uint64_t n_nodes = share_bytes / segment.page_bytes * segment.page_bytes /
+			sizeof(struct wire_node);
 	if (n_slots < segment.n_slots) {
 		uint32_t n_before = segment.n_slots;
-		segment.n_slots = n_slots;
-		sys_munmap(segment_slot(n_slots), (n_before - n_slots) * segment.slot_bytes);
+		segment.n_slots = (uint32_t)n_slots;
+		sys_munmap(segment_slot(segment.n_slots), (n_before - n_slots) * segment.slot_bytes);
 	}
-	uint64_t share_nodes = share_bytes / segment.page_bytes *
-			(segment.page_bytes / sizeof(struct wire_node));
-	uint32_t n_nodes = n_nodes_in_use();
-	n_nodes = share_nodes > n_nodes ? (uint32_t)share_nodes : n_nodes;
 	if (n_nodes < segment.n_nodes) {
-		uint64_t bytes = nodes_bytes(segment.n_nodes);
-		segment.n_nodes = segment.n_nodes_open = n_nodes;
-		sys_munmap((unsigned char *)segment.nodes + nodes_bytes(n_nodes),
-				bytes - nodes_bytes(n_nodes));
+		const uint32_t n_in_use = n_nodes_in_use();
+		segment.n_nodes = n_nodes > n_in_use ? (uint32_t)n_nodes : n_in_use;
+		segment.n_nodes_open = segment.n_nodes;
 	}
+	segment.is_whole = false; // it has a hole behind the nodes
+	const uint64_t nodes_end = nodes_bytes(segment.n_nodes);
+	sys_munmap((unsigned char *)segment.nodes + nodes_end, room - nodes_end);
 	say_what_is_mapped(segment.header);
 }
 
