@@ -697,6 +697,13 @@ def test_what_processes_leave_is_told_by_process(tools, n):
         assert "4 of 4 blocks, 1.6 MB, left by 4 processes at their ends, at most 1.0 MB by one" in said, said
 
 
+@pytest.mark.parametrize("options", [(), ("--children",)])
+def test_who_limits_its_address_space_has_what_is_left(tools, options):
+    """Room for functions of runtimes took 70 MB of it, and no allocation succeeded."""
+    recording = tools.record(tools.victim("limited"), 80, 1000, options=options)
+    assert recording.status == 0, repr(recording)
+
+
 def test_each_program_of_a_tree_is_not_a_library(tools, tmp_path):
     """cc1 lies in /usr/lib, and had no function of its own."""
     (tmp_path / "a.c").write_text("int f(int a) { return a + 1; }\n")

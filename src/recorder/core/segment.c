@@ -544,6 +544,11 @@ void segment_give_back(uint64_t limit_bytes) {
 		segment.n_nodes = n_nodes > n_in_use ? (uint32_t)n_nodes : n_in_use;
 		segment.n_nodes_open = segment.n_nodes;
 	}
+	void *const units = segment.n_units_open == 0 ? segment.units : NULL;
+	if (units != NULL && units_bytes(segment.header) > limit_bytes / 8) {
+		segment.units = NULL; // the functions of a runtime that comes later have no names
+		sys_munmap(units, units_bytes(segment.header));
+	}
 	segment.is_whole = false; // it has a hole behind the nodes
 	const uint64_t nodes_end = nodes_bytes(segment.n_nodes);
 	sys_munmap((unsigned char *)segment.nodes + nodes_end, room - nodes_end);

@@ -21,7 +21,7 @@ static bool take_next(void) {
 	}
 	uint32_t n = atomic_load(&runtimes_n);
 	bool is_ours = l->image == segment.image && (l->kind == MODULE_PYTHON || l->kind == MODULE_V8);
-	uint32_t module = is_ours && (n > 0 || segment_open_units(true))
+	uint32_t module = is_ours && segment.units != NULL && (n > 0 || segment_open_units(true))
 			? modules_add_virtual((uint8_t)l->kind, (uint16_t)row)
 			: 0;
 	if (module != 0) {
