@@ -792,6 +792,34 @@ def test_what_processes_map_is_told_by_command(tools, tmp_path):
         assert refused.status == 1 and "which thread mapped what is not recorded" in refused.stderr, repr(refused)
 
 
+FORKS_BETWEEN = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int n, char **words) {
+	void *first = mmap(0, 1 << 23, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = atoi(words[n - 1]); i > 0; i--) {
+		if (fork() == 0) {
+			_exit(0);
+		}
+		wait(0);
+	}
+	return munmap(first, 1 << 23);
+}
+"""
+
+
+@pytest.mark.parametrize("n", [100, pytest.param(65540, marks=pytest.mark.long)])
+def test_what_one_maps_is_not_another_ones_however_many_there_are(tools, tmp_path, n):
+    """The end of process 65,537 was the end of what process 1 had mapped."""
+    source, program = tmp_path / "maps.c", tmp_path / "maps"
+    source.write_text(FORKS_BETWEEN)
+    subprocess.run(["gcc", "-o", program, source], check=True)
+    row, = record(tools, program, n, timeout=600).json()["memory"]["mappings"]
+    assert (row["maps"], row["never_unmapped_bytes"]) == (1, 0)
+
+
 # ---- what it is not combined with, and what stays as it was
 
 @pytest.mark.parametrize("other", [("--leaks",), ("--leaks-every", "1s"), ("--events",), ("--raw",), ("-p", "1", "--max-pause", "5ms"),

@@ -157,10 +157,10 @@ void run_tree_events(struct run *run, const struct trace_event *events, size_t n
 	}
 }
 
-/** Where the addresses of a process are among those of all mappings. Its number is used again. */
+/** Where the addresses of a process are among those of all mappings. By its cell: numbers grow. */
 #define SPACE_MASK ((1ull << 48) - 1)
-static uint64_t space_of(uint32_t process) {
-	return (uint64_t)process << 48;
+static uint64_t space_of(const struct member *m) {
+	return (uint64_t)(m->segment->first_owner / CELL_SLOTS) << 48;
 }
 
 /** The blocks and mappings of a process end. `is_left`: with it, else as by an exec. */
@@ -177,7 +177,7 @@ static void end_blocks(struct member *m, bool is_left) {
 	}
 	map_clear(&m->regions);
 	m->last_packed = 0;
-	const uint64_t space = space_of(m->process);
+	const uint64_t space = space_of(m);
 	mappings_end(run->mappings, space, space | SPACE_MASK, run->now_ns, is_left);
 	if (!is_left) {
 		p->row.live_bytes = p->row.live_blocks = 0;
@@ -208,7 +208,7 @@ void run_tree_mapping(struct run *run, const struct trace_event *event) {
 		take_fork(run, p, event);
 	} else if (p->member) {
 		struct trace_event moved = *event;
-		moved.ptr = space_of(p->member->process) | (event->ptr & SPACE_MASK);
+		moved.ptr = space_of(p->member) | (event->ptr & SPACE_MASK);
 		LOWER_TO(moved.size, SPACE_MASK - (event->ptr & SPACE_MASK));
 		mappings_event(run->mappings, &moved);
 	}
