@@ -33,6 +33,7 @@ static void say_shared(struct finder *f) {
 /** Who mapped most, by calls of its own, of all that the processes of a command have mapped. */
 static void say_mapped(struct finder *f, uint32_t command) {
 	uint64_t *of = FINDER_NEW(f, uint64_t, names_n_functions(f->names)), all = 0;
+	const struct slice who = f->r->strings.items[f->r->commands.items[command].name];
 	const struct name *most = NULL, *running;
 	EACH_THAT(m, f->r->mappings, m->command == command && !m->is_inside) {
 		const struct name *maker = names_mapper(f->names, m->node, &running);
@@ -42,9 +43,8 @@ static void say_mapped(struct finder *f, uint32_t command) {
 			most = !most || of[maker->function_id] >= of[most->function_id] ? maker : most;
 		}
 	}
-	if (most && of[most->function_id] > all / 10) {
-		SAY(f, "; of %s that %.*s mapped in all, %s mapped %s", HUMAN_BYTES(all),
-				SLICE_ARG(f->r->strings.items[f->r->commands.items[command].name]),
+	if (most && of[most->function_id] > all / 10 && !slice_equal(most->function, who)) {
+		SAY(f, "; of %s that %.*s mapped in all, %s mapped %s", HUMAN_BYTES(all), SLICE_ARG(who),
 				name_words(f, most), HUMAN_PERCENT(of[most->function_id], all));
 	}
 }
