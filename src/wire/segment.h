@@ -228,7 +228,7 @@ struct segment_header {
 	// ---- written by C while recording (one line)
 	_Alignas(64) _Atomic uint32_t state; // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
 	_Atomic uint32_t no_syscalls;        // 1: the target is in seccomp mode 1
-	// 1: the target is in a sandbox of its own, so T makes only system calls that all programs need
+	// 1: the target is in a sandbox of its own (T may set it): T makes only calls that all need
 	_Atomic uint32_t has_filter;
 	_Atomic uint32_t runtime_generation; // raised after a layout has come into force
 	_Atomic uint32_t end_wait_ms;        // the program's longest wait at its end. 0: none

@@ -674,6 +674,48 @@ def test_one_whose_sandbox_forbids_to_ask_for_memory_is_named(tools, tmp_path):
     assert "got no memory from heaptrack to be recorded into (a sandbox may forbid to ask for it)" in said, said
 
 
+COPIES_IN_A_SANDBOX = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+	struct sock_filter all[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {4, all};
+	free(malloc(10));
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		return 99;
+	}
+	if (fork() == 0) {
+		free(malloc(20));
+		_exit(3);
+	}
+	int status;
+	wait(&status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+"""
+
+
+def test_a_copy_that_may_not_ask_lives_on(tools, tmp_path):
+    """It was killed at the system call by which the recorder asks for its memory."""
+    source, program = tmp_path / "sandbox.c", tmp_path / "sandbox"
+    source.write_text(COPIES_IN_A_SANDBOX)
+    subprocess.run(["gcc", "-o", program, source], check=True)
+    recording = record(tools, program)
+    assert recording.status == 3, repr(recording)
+    assert [(c["executable"], c["forked"]) for c in recording.json()["children"]] == [(str(program), True)]
+
+
 @pytest.mark.parametrize("limit", ["ulimit -f 8", "ulimit -v 1000000"])
 def test_copies_join_whatever_the_program_limits(tools, limit):
     """What they write would be a file's end, and what they map is in pieces."""

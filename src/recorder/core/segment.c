@@ -246,6 +246,8 @@ void segment_note_prctl(int option, uint64_t value) {
 			(option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT)) {
 		segment_count_stamps();
 	}
+	const bool filters = option == PR_SET_SECCOMP && value == SECCOMP_MODE_FILTER;
+	atomic_fetch_or(&segment.header->has_filter, filters); // for what it forks at once
 }
 
 /** Another attempt, as of a search in PATH, takes the same entry. */
@@ -498,7 +500,8 @@ bool segment_join(uint32_t fork) {
 	char token[TOKEN_DIGITS + 1] = "";
 	put_token(h, token);
 	const struct wire_join message = {h->process, fork, segment.image};
-	int fd = atomic_load(&h->state) == SEGMENT_OPEN ? open_by_socket(token, &message, NULL) : -1;
+	const bool may = atomic_load(&h->state) == SEGMENT_OPEN && segment_may_ask();
+	int fd = may ? open_by_socket(token, &message, NULL) : -1;
 	return fd >= 0 && join(fd);
 }
 
