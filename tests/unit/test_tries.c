@@ -282,17 +282,16 @@ static void test_stacks_of_several_processes_are_one_set(void **state) {
 	tries_init(&own[0], &s);
 	tries_init(&own[1], &other);
 	for (unsigned i = 0; i < 2; i++) {
-		tries_join(&own[i], &whole, NULL, NULL);
+		tries_join(&own[i], &whole, NULL, &own[i]);
 		own[i].command = 1;
+		own[i].meet = meet;
 	}
 	// The same two modules, at other addresses and by other numbers
 	announce_module(&s, 1, 0x100000, 7);
 	announce_module(&s, 2, 0x200000, 8);
 	announce_module(&other, 1, 0x500000, 8);
 	announce_module(&other, 2, 0x700000, 7);
-	for (unsigned i = 0; i < 2; i++) {
-		tries_poll_modules(&own[i], meet, &own[i]);
-	}
+	tries_poll_modules(&own[0], meet, &own[0]); // those of the other are announced after its poll
 	node(1, 0, where(0x100010, 1));
 	node(2, 1, where(0x200020, 2) | WIRE_EXACT_PC);
 	uint32_t leaf = tries_node(&own[0], 2);

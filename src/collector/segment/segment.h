@@ -150,7 +150,8 @@ struct tries {
 	uint32_t command; // of the nodes to come
 	uint32_t last;    // node that this process met
 	uint32_t *shared; // by module id: its id in `whole`; 0: not met
-	uint32_t (*share_unit)(void *user, uint32_t unit); // the same for units
+	uint32_t (*share_unit)(void *user, uint32_t unit);                       // the same for units
+	void (*meet)(void *user, uint32_t id, const struct wire_module *module); // NULL: none is asked
 	void *user;
 
 	// Of `whole`

@@ -83,6 +83,9 @@ static uint64_t where_in_whole(struct tries *t, uint64_t where) {
 	if (id == 0 || id >= t->segment->module_capacity) {
 		return where & (WIRE_PC_MASK | WIRE_EXACT_PC);
 	}
+	if (!t->modules[id] && t->meet) { // announced since the last poll
+		tries_poll_modules(t, t->meet, t->user);
+	}
 	const struct wire_module *own = t->modules[id], *there = t->whole->modules[t->shared[id]];
 	if (own && (own->kind == MODULE_PYTHON || own->kind == MODULE_V8)) {
 		const uint32_t unit = wire_where_unit(where);

@@ -260,6 +260,7 @@ static void add_member(struct member *m) {
 	m->process = m->segment->process;
 	tries_init(&m->tries, m->segment);
 	tries_join(&m->tries, &run->tries, tree_share_unit, m);
+	m->tries.meet = meet_module;
 	(void)vec_add(&run->members, m);
 	m->cell->member = m;
 	(void)EVERY(t->processes.n <= m->process, vec_push(&t->processes));

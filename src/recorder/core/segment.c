@@ -488,9 +488,7 @@ static bool join(int fd) {
 		copy_known(cell, n_nodes);
 		ok = map_own(fd) && (segment.n_units_open == 0 || segment_open_units(true));
 	}
-	if (cell != NULL) {
-		sys_munmap(cell, bytes);
-	}
+	sys_munmap(cell, cell != NULL ? bytes : 0);
 	(void)syscall_1(__NR_close, fd);
 	return ok;
 }
