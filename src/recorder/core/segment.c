@@ -401,9 +401,7 @@ enum segment_role segment_ask(const char *token) {
 	enum segment_role role = fd < 0
 			? SEGMENT_ROLE_NONE
 			: open_behind(fd, token, (int32_t)syscall_0(__NR_getpid), common);
-	if (common >= 0) {
-		(void)syscall_1(__NR_close, common);
-	}
+	(void)syscall_1(__NR_close, common); // if there is one
 	return role;
 }
 
@@ -517,8 +515,7 @@ bool segment_open_more_slots(void) {
 			!sys_mprotect(segment_slot(n), SEGMENT_OPEN_BYTES, PROT_READ | PROT_WRITE)) {
 		return false;
 	}
-	// Another thread may have opened the same one, which is harmless
-	(void)atomic_compare_exchange_strong(&n_open_slots, &n, n + 1);
+	(void)atomic_compare_exchange_strong(&n_open_slots, &n, n + 1); // or another thread has
 	return true;
 }
 
