@@ -546,7 +546,7 @@ struct rec_allocator {
 /** A stack's never freed blocks that a rule covers; in none of its figures. Never in a file. */
 struct rec_suppressed {
 	uint32_t stack;
-	uint64_t blocks, bytes;
+	uint64_t blocks, bytes, left_bytes; // the last by ended processes, as of a stack
 };
 
 #define REC_TABLE(type) \

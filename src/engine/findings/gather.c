@@ -32,6 +32,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	ADD_FIELDS(p, s, allocations, allocated_bytes, short_lived, peak_bytes, peak_blocks);
 	p->first_ns = s->first_ns < p->first_ns ? s->first_ns : p->first_ns;
 	p->last_ns = s->last_ns > p->last_ns ? s->last_ns : p->last_ns;
+	p->end_bytes += s->live_bytes - s->left_bytes;
 	if (s->live_blocks > 0 && finder_is_noise(f, stack)) {
 		f->out->noise_bytes += s->live_bytes;
 		f->out->noise_blocks += s->live_blocks;
@@ -59,8 +60,10 @@ static void gather_places(struct finder *f) {
 		LOWER_TO(f->place_of[i], f->n_places);
 	}
 	EACH(s, f->r->suppressed) { // suppressed blocks are live, too
-		f->places[f->place_of[s->stack]].noise_bytes += s->bytes;
-		f->places[f->place_of[s->stack]].noise_blocks += s->blocks;
+		struct place *p = &f->places[f->place_of[s->stack]];
+		p->noise_bytes += s->bytes;
+		p->noise_blocks += s->blocks;
+		p->end_bytes += s->bytes - s->left_bytes;
 	}
 }
 
@@ -164,7 +167,7 @@ void finder_make_curves(struct finder *f) {
 	EACH_OF_THAT(p, f->places, f->n_places, tag_of_place[p - f->places]) {
 		uint32_t tag = tag_of_place[p - f->places];
 		p->live_curve = sum_up(row_of(&c, tag, COME), row_of(&c, tag, GONE), c.stride,
-				p->live_bytes + p->noise_bytes - p->left_bytes);
+				p->end_bytes);
 		p->kept_curve = sum_up(row_of(&c, tag, KEPT), NULL, c.stride, p->live_bytes);
 		p->lasting_bytes = c.lasting[tag];
 		p->gone_curve = sum_up(row_of(&c, tag, GONE), NULL, c.stride, 0);

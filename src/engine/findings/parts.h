@@ -103,7 +103,8 @@ struct place {
 	uint64_t allocations, allocated_bytes, short_lived;
 	uint64_t peak_bytes, peak_blocks;
 	uint64_t live_bytes, live_blocks; // without noise
-	uint64_t left_bytes; // of these, by ended processes of a tree: not in the curves' ends
+	uint64_t left_bytes;              // of these, by ended processes of a tree
+	uint64_t end_bytes; // with noise, without what ended processes left: the end of live_curve
 	uint64_t noise_bytes, noise_blocks; // also live: a runtime's own, and suppressed ones
 	uint64_t first_ns, last_ns;
 	const uint64_t *live_curve; // n_points, or NULL: not among those that matter

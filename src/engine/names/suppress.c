@@ -109,7 +109,7 @@ static void free_stack(struct recording *r, uint32_t stack, struct suppression *
 	rule->n_stacks++;
 	if (s->live_blocks) {
 		r->suppressed.items[r->suppressed.n++] = (struct rec_suppressed){stack, s->live_blocks,
-				s->live_bytes};
+				s->live_bytes, s->left_bytes};
 	}
 	rule->blocks += s->live_blocks;
 	rule->bytes += s->live_bytes;
@@ -118,7 +118,9 @@ static void free_stack(struct recording *r, uint32_t stack, struct suppression *
 	r->summary.live_bytes -= s->live_bytes;
 	r->summary.suppressed_blocks += s->live_blocks;
 	r->summary.suppressed_bytes += s->live_bytes;
-	s->live_blocks = s->live_bytes = 0;
+	r->summary.left_blocks -= s->left_blocks;
+	r->summary.left_bytes -= s->left_bytes;
+	s->live_blocks = s->live_bytes = s->left_blocks = s->left_bytes = 0;
 }
 
 int suppressed_heaviest_first(const void *a, const void *b) {

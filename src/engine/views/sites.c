@@ -51,10 +51,11 @@ static void suppressed_by_node(const struct recording *r, const uint32_t *row, s
 	struct rec_suppressed *items = out->suppressed.items;
 	EACH(v, r->suppressed) {
 		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
-		ADD_FIELDS(&items[stack], v, blocks, bytes);
+		ADD_FIELDS(&items[stack], v, blocks, bytes, left_bytes);
 	}
 	EACH_NUMBER(i, out->stacks.n, items[i].blocks) {
-		items[n++] = (struct rec_suppressed){i, items[i].blocks, items[i].bytes};
+		items[i].stack = i;
+		items[n++] = items[i];
 	}
 	out->suppressed.n = n;
 	qsort(items, n, sizeof *items, suppressed_heaviest_first);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says how much the heap and the fastest growing site grew, if no other rule reports as much
- * growth: every reader asks whether anything grows. Compares what they held near the end and
- * halfway, for all sites, not only those with a curve.
+ * Says how much the heap and the site that grew most did from halfway to near the end, if no other
+ * rule reports as much: every reader asks whether anything grows.
  */
 #include "engine/findings/parts.h"
 
@@ -23,7 +22,9 @@ static uint32_t edge_at(const struct recording *r, uint64_t ns, uint64_t reach_n
 
 static uint64_t heap_at(const struct recording *r, uint32_t edge) {
 	return edge < r->edges.n ? r->edges.items[edge].bytes
-							 : r->summary.live_bytes + r->summary.suppressed_bytes;
+							 : r->summary.live_bytes - r->summary.left_bytes +
+					SUM(i, r->suppressed.n,
+							r->suppressed.items[i].bytes - r->suppressed.items[i].left_bytes);
 }
 
 /** Does it hold more at the second edge, but no more than before the first: come and go? */
@@ -34,10 +35,8 @@ static bool only_rises_again(const struct recording *r, const struct window *w) 
 
 /**
  * From the last edge of the run's first half (or the first with all of the runtime's start-up) to
- * the last one before its last twentieth, in which programs free what they have. If the heap had
- * been as large before, it comes and goes: then from the edge at which it was smallest within a
- * fifth of the run, or within 7/20 if it comes and goes more slowly. If there is hardly any time
- * between them, the program did nothing later, and the end is used instead.
+ * the last one before its last twentieth, in which programs free what they have, or if that is soon
+ * to the end. If the heap comes and goes, from its smallest within a fifth of the run, or 7/20.
  */
 static bool find_window(const struct finder *f, struct window *out) {
 	const struct recording *r = f->r;
@@ -61,19 +60,15 @@ static bool find_window(const struct finder *f, struct window *out) {
 	return true;
 }
 
-static uint64_t held_at_end(const struct place *p) {
-	return p->live_bytes + p->noise_bytes;
-}
-
 int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 	const struct recording *r = f->r;
 	int64_t *grown = FINDER_NEW(f, int64_t, r->stacks.n);
 	bool is_to_end = w->to == r->edges.n;
 	for (uint32_t i = 0; is_to_end && i < r->stacks.n; i++) {
-		grown[i] = (int64_t)r->stacks.items[i].live_bytes;
+		grown[i] = (int64_t)(r->stacks.items[i].live_bytes - r->stacks.items[i].left_bytes);
 	}
-	for (uint32_t i = 0; is_to_end && i < r->suppressed.n; i++) {
-		grown[r->suppressed.items[i].stack] += (int64_t)r->suppressed.items[i].bytes;
+	EACH(s, r->suppressed) {
+		grown[s->stack] += is_to_end ? (int64_t)(s->bytes - s->left_bytes) : 0;
 	}
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = rec_interval_of(&r->intervals.items[i], r->wide.items);
@@ -101,7 +96,7 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 			held[v.until < n ? v.until : n] -= (int64_t)v.bytes;
 		}
 	}
-	int64_t most = 0, last = (int64_t)held_at_end(&f->places[place]);
+	int64_t most = 0, last = (int64_t)f->places[place].end_bytes;
 	for (uint32_t i = 1; i < n; i++) {
 		most = i <= w->from && held[i - 1] > most ? held[i - 1] : most;
 		held[i] += held[i - 1];
@@ -143,16 +138,12 @@ static void put_site(struct finder *f, const struct place *p, const struct windo
 	put_addresses(f, p, (const uint64_t *)w->grown, "");
 	SAY(f, " grew most, by %s", HUMAN_BYTES(bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
-		uint64_t left = held_at_end(p);
 		SAY(f, held_before(f, (uint32_t)(p - f->places), w) ? ", to what it held before" : "");
-		SAY(f, ", and held %s at the end", left ? HUMAN_BYTES(left) : "nothing");
+		SAY(f, ", and held %s at the end", p->end_bytes ? HUMAN_BYTES(p->end_bytes) : "nothing");
 	}
 }
 
-/**
- * "from 1.58 s to 3.00 s the heap grew by 14.0 kB (0.1 % of the peak); parse() app.cpp:3 grew most,
- * by 12.0 kB". Memory from before an attach that was freed meanwhile is not included.
- */
+/** "the heap grew by 14.0 kB (0.1 % of the peak)", without what was freed from before an attach. */
 static void say_most(struct finder *f, const struct window *w, const struct place *p,
 		uint64_t bytes) {
 	const struct recording *r = f->r;
