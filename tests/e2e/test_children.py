@@ -759,6 +759,18 @@ def test_each_program_of_a_tree_is_not_a_library(tools, tmp_path):
     assert owners[python] == {"library"}, owners
 
 
+def test_a_runtime_of_a_tree_has_its_own_libraries_only(tools, tmp_path):
+    """The JDK's libraries were a dependency's below a shell; those of ld Python's own below Python."""
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    linked = record(tools, sys.executable, "-S", "-c",
+                    f"import subprocess; subprocess.run(['gcc', '-o', '{tmp_path}/a', '{tmp_path}/a.c'])")
+    assert "libbfd" in linked.report("--by", "site", "--lens", "m=allocations", "--limit", "0"), linked.report()
+    if not shutil.which("java"):
+        pytest.skip("no java here")
+    page = record(tools, "sh", "-c", "java -version; true").report().split("more:")[0]
+    assert "JavaMain" not in page and "libjvm.so" in page, page
+
+
 MAPS_WITHOUT_UNWIND_TABLES = """
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -6,6 +6,10 @@ static struct slice text(const struct recording *r, uint32_t id) {
 	return r->strings.items[id];
 }
 
+static struct slice command(const struct recording *r, uint32_t id) {
+	return text(r, r->commands.items[id].exe);
+}
+
 /** A module's code, where neither file nor function decides. */
 static enum code code_of_module(struct names *n, uint32_t id) {
 	const struct recording *r = n->recording;
@@ -19,7 +23,7 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	struct slice path = text(r, r->modules.items[id].path);
 	const struct slice exe = path.size == 0 ? text(r, r->meta.exe) : path;
 	if (slice_equal(exe, text(r, r->meta.exe)) || // or of a tree
-			ANY(i, r->commands.n, slice_equal(exe, text(r, r->commands.items[i].exe)))) {
+			ANY(i, r->commands.n, slice_equal(exe, command(r, i)))) {
 		return owner_is_runtime(exe) ? CODE_RUNTIME : CODE_YOURS;
 	}
 	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
@@ -31,17 +35,18 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	if (code == CODE_LIBRARY && is_product) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS; // libjava.so; Ruby's encdb.so
 	}
-	bool is_beside = owner_is_of_system(path) || owner_is_in_prefix_of(text(r, r->meta.exe), path);
-	if (n->is_runtime && is_beside && (code == CODE_LIBRARY || code == CODE_UNSURE)) {
+	// Programs of a tree share the system's libraries: they are a runtime's if all are runtimes
+	bool is_beside = owner_is_of_system(path)
+			? n->is_runtime && ALL(i, r->commands.n, i == 0 || owner_is_runtime(command(r, i)))
+			: owner_is_in_prefix_of(text(r, r->meta.exe), path) ||
+					ANY(i, r->commands.n, owner_is_in_prefix_of(command(r, i), path));
+	if (is_beside && (code == CODE_LIBRARY || code == CODE_UNSURE)) {
 		return CODE_RUNTIME; // libcrypto of Debian's node, which other builds contain
 	}
 	return code ? code : CODE_YOURS;
 }
 
-/**
- * If the program is from a package of the system, libraries of the same source package are its own,
- * and so is what lies in a system folder of its own (/usr/lib/libreoffice/).
- */
+/** Its own are libraries of its source package, and what lies in its folder (/usr/lib/R/). */
 static void find_product(struct names *n) {
 	const struct recording *r = n->recording;
 	struct slice exe = text(r, r->meta.exe);

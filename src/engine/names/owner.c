@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Tells from the names of modules, files and functions whose code they are, by tables: lists of
- * texts, and rules, each with texts, a comparison and a verdict. The first match decides.
- */
+/* Tells by tables of names whose code modules, files and functions are: the first match decides. */
 #include "engine/names/owner.h"
 
 #include "engine/names.h"
@@ -121,8 +118,8 @@ bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
 	struct slice lib = slice_of(path.data, path.size - path_base(path).size);
 	struct slice prefix = slice_of(bin.data, bin.size - (ends_with(bin, "/bin/") ? 5 : bin.size));
 	// /usr/local also has what people built themselves
-	return prefix.size > 0 && !slice_is(prefix, "/usr/local") && begins_with(lib, prefix) &&
-			slice_is(behind(lib, prefix.size), "/lib/");
+	return owner_is_runtime(exe) && prefix.size > 0 && !slice_is(prefix, "/usr/local") &&
+			begins_with(lib, prefix) && slice_is(behind(lib, prefix.size), "/lib/");
 }
 
 bool owner_is_runtime(struct slice exe) {

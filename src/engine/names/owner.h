@@ -32,7 +32,7 @@ struct slice owner_product_folder_of(struct slice exe);
 /** Is it directly in a folder that the whole system shares, not in a language's? */
 bool owner_is_of_system(struct slice path);
 
-/** Is it in the lib folder beside the executable's bin folder, as /opt/jdk/bin and /opt/jdk/lib? */
+/** Is it in the lib folder beside a runtime's bin folder, as /opt/jdk/bin/java and /opt/jdk/lib? */
 bool owner_is_in_prefix_of(struct slice exe, struct slice path);
 
 /** Does it run other people's programs (node, python3.11, java, ruby, perl, ...)? */
