@@ -37,7 +37,6 @@ function shownRange(p: Profile, range: Range): string {
 export function RangeField() {
 	const p = profile.value;
 	const range = useRead(() => lens.value.range);
-	const example = p.facts.page.time_unit ? '0 - 1000' : '1.2 s - 3 s';
 	const [refused, refuse] = useState<{ text: string; range: Range | null } | null>(null);
 	const typed = refused?.range === range ? refused!.text : null;
 	const take = (text: string) => {
@@ -54,8 +53,8 @@ export function RangeField() {
 		<input
 			class="range-field"
 			aria-label="Range of time"
-			title={`${example}, 10% - 50%, start - peak, or peak`}
-			placeholder={example}
+			title="1.2 s - 3 s, start - peak, or peak"
+			placeholder="10% - 50%"
 			aria-invalid={typed !== null}
 			value={typed ?? (range ? shownRange(p, range) : '')}
 			onChange={(e) => take(e.currentTarget.value)}

@@ -113,7 +113,7 @@ export function stepSearch(by: number): void {
 /** Who looks for a function that stands in folded boxes alone wants to see it. */
 function unfoldFor(marked: Marks | null): void {
 	const p = state.profile.value;
-	if (!found.value.length && marked && p.nodes.symbol.some(marked.has)) {
+	if (!found.value.length && marked && p.nodes.symbol.some((s) => marked.has(s))) {
 		state.change({ isUnfolded: true });
 	}
 }

@@ -70,7 +70,7 @@ export function Nothing() {
 			{l.range && isTree(p) && metricOf(l.metric).rule === 'never-freed' &&
 				'; what ended with its process is not in it'}
 			{!metricOf(l.metric).of_blocks && l.threads.length + l.processes.length > 0 &&
-				'; which thread mapped what is not recorded'}
+				'; which thread mapped it is not known'}
 			.{' '}
 			{l.range && (
 				<button class="link" onClick={() => change({ range: null })}>

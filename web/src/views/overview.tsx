@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
+import { keepsAll } from '../data/lens.ts';
 import { isTree } from '../data/processes.ts';
 import { metricOf } from '../data/metrics.ts';
 import {
@@ -9,6 +10,7 @@ import {
 	answer,
 	isWhole,
 	kept,
+	lens,
 	view,
 } from '../state.ts';
 import { sitesOf, stackedSeries } from '../data/series.ts';
@@ -24,7 +26,7 @@ import { metricName } from '../ui/labels.ts';
 import { Legend, Swatch } from '../ui/legend.tsx';
 import { Cards } from './cards.tsx';
 import { CostFlame } from './costflame.tsx';
-import { Absent } from './empty.tsx';
+import { Absent, Nothing } from './empty.tsx';
 import { FoldHint } from './foldhint.tsx';
 import { TopTables } from './toptables.tsx';
 import { ChartTable } from '../ui/charttable.tsx';
@@ -105,7 +107,7 @@ function HeapFlame() {
 			}
 		>
 			{forest.total[0] === 0 ? (
-				<p class="nothing">Nothing matches this lens.</p>
+				<Nothing />
 			) : (
 				<>
 					<CostFlame
@@ -124,8 +126,12 @@ function HeapFlame() {
 export function Overview() {
 	const whole = useResting(isWhole); // after the chart
 	const hasMoments = profile.value.edges.n > 0;
+	const l = useValue(lens);
 	return (
 		<>
+			{(l.range || !keepsAll(l)) && (
+				<p class="dim">Cards and tables are of the whole run.</p>
+			)}
 			<Cards />
 			{hasMoments ? <HeapChart /> : <Absent title="Heap over time" />}
 			<HeapFlame />
