@@ -96,6 +96,7 @@ function answer(text) {
 		tree: nodes,
 		misplaced: misplacedNodes(tree, m.stacksUnder(profile, lens)),
 		uneven: unevenNodes(m.topDown(tree, a)) + unevenNodes(up),
+		unequal: ['allocations', 'temporary', 'blocks'].filter((of) => up[of][0] !== m.topDown(tree, a)[of][0]),
 		sums: {
 			timeline: totalOfTimeline(lens, a),
 			topDown: m.sum(m.selfCosts(tree, a.weights)),

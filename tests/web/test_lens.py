@@ -102,6 +102,7 @@ def check_trees(lens, mine, theirs):
     their_tree = paths.bag(theirs["tree"], lambda node: node.get(group))
     assert mine_tree == their_tree, (lens, paths.words(mine_tree - their_tree), paths.words(their_tree - mine_tree))
     assert mine["uneven"] == 0, f"{lens}: nodes that are not the sum of what is below them"
+    assert mine["unequal"] == [], f"{lens}: bottom-up and top-down differ in what is beside the weight"
     assert mine["misplaced"] == 0, f"{lens}: nodes with the stacks of others below them"
     for way, total in mine["sums"].items():
         assert total == mine["sums"]["weight"], f"{lens}: {way}"

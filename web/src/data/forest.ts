@@ -219,7 +219,8 @@ const SHARE = 0.0005;
 
 /**
  * Merges walkers that stand on equal keys, step by step. `step` gives where each goes next; those
- * with nowhere to go have arrived, and are the self of the node they left.
+ * with nowhere to go have arrived, and are the self of the node they left. Upwards, what has no
+ * weight counts in the root alone.
  */
 function merge(
 	t: Tree,
@@ -229,11 +230,12 @@ function merge(
 ): Forest {
 	const g = new Growing();
 	const root = g.add(t, 0, 0);
-	const queue: { node: number; walkers: Walker[] }[] = [{ node: root, walkers }];
+	const heavy = walkers.filter((w) => kind === 'down' || w.weight > 0);
+	const queue = [{ node: root, walkers: heavy }];
 	for (const w of walkers) {
 		addTo(g, root, w);
 	}
-	const least = walkers.length < SMALL ? 0 : g.total[root]! * SHARE;
+	const least = heavy.length < SMALL ? 0 : g.total[root]! * SHARE;
 	for (let head = 0; head < queue.length; head++) {
 		const { node, walkers: here } = queue[head]!;
 		const groups = new Map<number, Walker[]>();
@@ -290,10 +292,8 @@ export function bottomUp(t: Tree, a: Answer): Forest {
 	const self = costsOf(t, a);
 	const walkers: Walker[] = [];
 	for (let i = 0; i < t.n; i++) {
-		if (self.weight[i]! > 0) {
-			const isFolded = t.isRun[i] && t.parent[i]! > 0;
-			walkers.push(walker(isFolded ? t.parent[i]! : i, i, self));
-		}
+		const isFolded = t.isRun[i] && t.parent[i]! > 0;
+		walkers.push(walker(isFolded ? t.parent[i]! : i, i, self));
 	}
 	return merge(t, walkers, 'up', (w) => [{ ...w, at: t.parent[w.at]! }]);
 }
