@@ -67,7 +67,8 @@ static void read_maps(void) {
 	while (fgets(line, sizeof line, f)) {
 		struct range r = {0};
 		(void)sscanf(line, "%lx-%lx %4s %*s %*s %*s %255[^\n]", &r.start, &r.end, flags, r.name);
-		bool follows = n_maps > 0 && maps[n_maps - 1].end == r.start && !*r.name;
+		bool follows = n_maps > 0 && maps[n_maps - 1].end == r.start && !*r.name &&
+				!strstr(maps[n_maps - 1].name, "memfd:"); // the bss of a library
 		was_ours = strstr(r.name, "libheaptrack_") || strstr(r.name, "heaptrack.segment") ||
 				strstr(r.name, "memfd:heaptrack") || strstr(r.name, "anon:heaptrack") ||
 				(was_ours && follows);
