@@ -116,7 +116,7 @@ static uint32_t find_in_whole(const struct tries *t, uint32_t parent, uint64_t w
 	return id;
 }
 
-/** Processes of a command meet most of their stacks in one order: look first for what came then. */
+/** Processes of one command meet most stacks in the same order: try the last follower first. */
 static uint32_t add_to_whole(struct tries *t, uint32_t parent, uint64_t own_where) {
 	struct tries *w = t->whole;
 	const uint64_t where = where_in_whole(t, own_where);

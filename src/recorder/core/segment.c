@@ -161,7 +161,7 @@ static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) 
 	return piece;
 }
 
-/** The same in place of what is mapped there. */
+/** Map a piece of the segment at an address in use, in place of what is there. */
 static bool map_over(int fd, uint64_t offset, void *at, uint64_t bytes, int protection) {
 	return !sys_failed(syscall_6(__NR_mmap, (long)at, (long)bytes, protection,
 				   MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (long)offset)) &&
@@ -277,7 +277,7 @@ void segment_note_exec(uint64_t now_ns) {
 	}
 }
 
-/** With fewer slots and nodes, if not even these fit: false. */
+/** Map the segment in pieces, with fewer slots and nodes if need be. False: no room at all. */
 static bool map_pieces(int fd, const struct segment_header *h, uint64_t limit_bytes,
 		struct segment *s) {
 	enum { N_LEAST_NODES = 1 << 14 };
@@ -309,7 +309,7 @@ static bool map_pieces(int fd, const struct segment_header *h, uint64_t limit_by
 	return true;
 }
 
-/** All is mapped at `whole`. */
+/** Make what is used from the start accessible in a segment that is mapped at `whole`. */
 static bool open_whole(struct segment_header *h, unsigned char *whole, struct segment *s) {
 	s->is_whole = true;
 	s->header = h;
@@ -424,7 +424,7 @@ static uint64_t nodes_bytes(uint32_t n) {
 	return in_pages((uint64_t)n * sizeof(struct wire_node), segment.page_bytes);
 }
 
-/** Up to the slots, if these follow. */
+/** Bytes from the first node to the slots, if these follow, or to the last mapped node. */
 static uint64_t nodes_room(void) {
 	return segment.is_whole ? (uint64_t)(segment.slots - (unsigned char *)segment.nodes)
 							: nodes_bytes(segment.n_nodes);

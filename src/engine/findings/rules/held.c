@@ -147,7 +147,7 @@ static void put_kept_shape(struct finder *f, const struct place *p, const struct
 	}
 }
 
-/** What ended processes of a tree left is no leak of one of them: give the most of any of them. */
+/** Say how many processes left it at their ends. Gives what else is live plus the most of one. */
 static uint64_t put_left(struct finder *f, const struct place *p) {
 	uint64_t *left = FINDER_NEW(f, uint64_t, f->r->processes.n);
 	EACH_STACK_OF(i, f, p) {

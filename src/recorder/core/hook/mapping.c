@@ -185,7 +185,7 @@ static void await_units(void) {
 	}
 }
 
-/** Not where nobody wants them. */
+/** False if the collector wants no calls that map (--no-memory). */
 static bool is_recorded(void) {
 	return likely((segment.options & SEGMENT_NO_MAPPINGS) == 0);
 }
