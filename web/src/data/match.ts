@@ -15,6 +15,8 @@ interface Known {
 	behind: Uint32Array; // where that is, plus 1; 0: it is not in there
 }
 
+const NO = -1;
+
 /**
  * Which symbols a rule speaks of. Each text is looked at when it is asked for, and once: what is on
  * the screen has few. While letters are added, what was found and what was not is kept; who had
@@ -24,6 +26,7 @@ export class Marks {
 	private wanted: string;
 	private regex: RegExp | null;
 	private known: Known;
+	private seen: Int32Array; // by symbol: how many letters it has, or NO; 0: not looked at
 	private whole: Uint8Array | null = null;
 
 	constructor(
@@ -35,17 +38,21 @@ export class Marks {
 		this.regex = rule.isRegex ? new RegExp(rule.text) : null;
 		const n = of.texts.length;
 		const isLonger = before && rule.text.startsWith(before.rule.text);
-		this.known =
-			isLonger && !before.regex && !this.regex
-				? before.known
-				: { letters: new Uint32Array(n), behind: new Uint32Array(n) };
+		const goesOn = isLonger && !before.regex && !this.regex;
+		this.known = goesOn ? before.known : { letters: new Uint32Array(n), behind: new Uint32Array(n) };
+		this.seen = goesOn ? before.seen : new Int32Array(of.name.length);
 	}
 
 	/** Looks at this one alone. */
 	has(symbol: number): boolean {
-		const { name, file, module } = this.of;
-		return symbol > 0 &&
-			(this.holds(name[symbol]!) || this.holds(file[symbol]!) || this.holds(module[symbol]!));
+		const { seen } = this;
+		const n = this.wanted.length;
+		if (seen[symbol] !== n && seen[symbol] !== NO && symbol > 0) {
+			const { name, file, module } = this.of;
+			const is = this.holds(name[symbol]!) || this.holds(file[symbol]!) || this.holds(module[symbol]!);
+			seen[symbol] = is ? n : NO;
+		}
+		return seen[symbol] === n;
 	}
 
 	/** One byte each, 1 for those that hold the text. */
@@ -62,9 +69,7 @@ export class Marks {
 			if (regex) {
 				at = this.of.texts[i]!.search(regex);
 			} else if (at < 0 || !text.startsWith(wanted, at)) {
-				// One letter is found in a tenth of the time, and mostly is in no other place
-				at = text.indexOf(wanted[0]!, at + 1);
-				at = at < 0 ? at : text.indexOf(wanted, at);
+				at = text.indexOf(wanted, at + 1);
 			}
 			letters[i] = wanted.length;
 			behind[i] = at + 1;

@@ -138,13 +138,12 @@ interface Seen {
 	faded: Rects;
 	runs: Rects; // boxes side by side that are too small to be told apart
 	texts: number[]; // boxes
-	boxes: number[]; // that a search can mark
-	isDim: boolean[]; // for each of them: it does not
+	boxes: number[]; // that a search can mark: the box, its sides, and 1 if it does not mark it
 }
 
 function nothingSeen(nColours: number): Seen {
 	const fills = Array.from({ length: nColours }, () => []);
-	return { fills, faded: [], runs: [], texts: [], boxes: [], isDim: [] };
+	return { fills, faded: [], runs: [], texts: [], boxes: [] };
 }
 
 /** The end of a row, as far as it is filled: what follows without a gap makes that longer. */
@@ -176,11 +175,12 @@ function rowsOf(s: Scene): { tops: number[]; ends: RowEnd[] } {
 	return { tops, ends: tops.map(() => ({ of: null, at: 0, right: 0 })) };
 }
 
-function addBox(s: Scene, box: number, row: RowEnd, seen: Seen, top: number, isDim: boolean): void {
-	const sides = sidesOf(s, box); // iterated over, it would take as long as all else here
-	const left = sides[0];
-	const right = sides[1];
-	const to = isDim ? seen.faded : seen.fills[s.colour(s.layout.node[box]!)]!;
+/** Of the box at `at` of all. */
+function addBox(s: Scene, all: number[], at: number, row: RowEnd, top: number, seen: Seen): void {
+	const box = all[at]!;
+	const left = all[at + 1]!;
+	const right = all[at + 2]!;
+	const to = all[at + 3] ? seen.faded : seen.fills[s.colour(s.layout.node[box]!)]!;
 	if (right - left > TEXT_PX) {
 		seen.texts.push(box);
 	}
@@ -215,10 +215,10 @@ function look(s: Scene, nColours: number): Seen {
 				const [from, to] = sidesOf(s, i);
 				addRect(ends[depth]!, seen.runs, from, Math.max(from + 1, to), top);
 			} else {
-				const isDim = isFaded(s, i);
-				seen.boxes.push(i);
-				seen.isDim.push(isDim);
-				addBox(s, i, ends[depth]!, seen, top, isDim);
+				const at = seen.boxes.length;
+				const sides = sidesOf(s, i); // iterated over, it would take as long as all else here
+				seen.boxes.push(i, sides[0], sides[1], +isFaded(s, i));
+				addBox(s, seen.boxes, at, ends[depth]!, top, seen);
 			}
 		}
 		i = isSmall ? layout.end[i]! : i + 1;
@@ -240,7 +240,6 @@ function fill(
 /** What was drawn last. */
 interface Drawn {
 	boxes: number[];
-	isDim: boolean[];
 	scene: Scene;
 	palette: Palette;
 }
@@ -261,18 +260,18 @@ function isAsBefore(last: Drawn | undefined, s: Scene, p: Palette): last is Draw
 }
 
 /** The boxes that a letter of a search marks, or no more. */
-function lookAgain(s: Scene, nColours: number, { boxes, isDim }: Drawn): Seen | null {
+function lookAgain(s: Scene, nColours: number, { boxes }: Drawn): Seen | null {
 	const seen = nothingSeen(nColours);
 	const { tops, ends } = rowsOf(s);
 	let hasTurned = false;
-	for (let i = 0; i < boxes.length; i++) {
+	for (let i = 0; i < boxes.length; i += 4) {
 		const box = boxes[i]!;
-		const is = isFaded(s, box);
-		if (is !== isDim[i]) {
-			isDim[i] = is;
+		const is = +isFaded(s, box);
+		if (is !== boxes[i + 3]) {
+			boxes[i + 3] = is;
 			hasTurned = true;
 			const depth = s.layout.depth[box]!;
-			addBox(s, box, ends[depth]!, seen, tops[depth]!, is);
+			addBox(s, boxes, i, ends[depth]!, tops[depth]!, seen);
 		}
 	}
 	return hasTurned ? seen : null;
@@ -291,7 +290,7 @@ export function draw(context: Pen, s: Scene, p: Palette): void {
 		}
 	} else {
 		seen = look(s, n);
-		drawn.set(context, { boxes: seen.boxes, isDim: seen.isDim, scene: s, palette: p });
+		drawn.set(context, { boxes: seen.boxes, scene: s, palette: p });
 		context.fillStyle = p.background;
 		context.fillRect(0, 0, s.width, s.height);
 	}
