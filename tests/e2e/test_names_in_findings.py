@@ -162,7 +162,8 @@ __attribute__((noinline)) static void *apart(void *stream, int i) {
 	kept[i] = xmalloc(i < 30 ? 400 : 500);
 	return deflateInit_(stream, 6, "1.2", 112) == 0 ? stream : NULL;
 }
-int main(void) { for (int i = 0; i < 60; i++, usleep(300)) apart(calloc(1, 112), i); return kept[0] == 0; }
+__attribute__((noinline)) int run(void) { for (int i = 0; i < 60; i++, usleep(300)) apart(calloc(1, 112), i); return kept[0] == 0; }
+int main(void) { return run() + (kept[59] == 0); }
 """
 
 
@@ -170,9 +171,9 @@ def test_what_code_without_a_name_called_stands_beside_it(tools, tmp_path):
     library = build(tmp_path, "#include <stdlib.h>\nvoid *xmalloc(size_t n) { return malloc(n); }\n",
                     "-shared", "-fPIC", "-fno-optimize-sibling-calls", "-s", name="libown.so")
     flags = [library, f"-Wl,-rpath,{tmp_path}", "-l:libz.so.1", "-s"]
-    # main has a name, what it calls has none
+    # run() has a name, what it calls has none
     text = finding(tools.record(build(tmp_path, BEHIND_NO_NAME, "-rdynamic", *flags)), "peak")["text"]
-    assert text.startswith("main prog via deflateInit_ (libz.so.1) holds "), text
+    assert text.startswith("run prog via deflateInit_ (libz.so.1) <- main holds "), text
     # Nothing of the program has a name: it is zlib that has one, and an allocation function
     recording = tools.record(build(tmp_path, BEHIND_NO_NAME, *flags))
     texts = " ".join(found["text"] for found in recording.json()["findings"])
@@ -229,6 +230,33 @@ def test_a_library_that_calls_back_is_not_accused(tools, tmp_path):
     # What the library allocates itself is still called after its function
     owners = {site["stack"][0]["function"]: site for site in found["sites"]["allocations"]}
     assert "inflateBackInit_" in tools.print(recording.file).stdout, owners
+
+
+# As openscad is built: of a program without symbols, main() is exported
+BELOW_MAIN = """
+#include <stdlib.h>
+void *kept[600];
+__attribute__((noinline)) static void grow(int i) { kept[i] = malloc(4000); __asm__ volatile(""); }
+__attribute__((noinline)) static void churn(void) { void *p = malloc(100); __asm__ volatile("" :: "r"(p)); free(p); }
+int main(int argc, char **argv) {
+	for (int i = 0; i < 500; i++) grow(i);
+	for (int i = 0; i < 20000; i++) churn();
+	kept[500] = malloc(100000);
+	return argc == 7 && argv;
+}
+"""
+
+
+def test_main_does_not_stand_for_code_without_names(tools, tmp_path):
+    program = build(tmp_path, BELOW_MAIN, "-s", "-Wl,--export-dynamic-symbol=main")
+    recording = tools.record(program)
+    assert finding(recording, "peak")["function"] == "prog, no symbols"
+    assert finding(recording, "churn")["function"] == "prog, no symbols"
+    found = recording.json()
+    assert any(s["id"] == "unnamed" and "come from code without names" in s["text"] for s in found["quality"]["sentences"])
+    # What main() allocates itself is its own
+    report = recording.report()
+    assert re.search(r"^  main  .* 100\.0K ", report[report.index("PEAK"):], re.M), report
 
 
 # Code without names holds two thirds, a half of it where a library called it back; `drawn` of it a library

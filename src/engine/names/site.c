@@ -6,7 +6,8 @@
  *   unnamed > a runtime's
  *
  * What a dependency only calls back is not its work: a frame of the user's own further in than all
- * named ones of dependencies names the stack even without a name (memcached below libevent).
+ * named ones of dependencies names the stack even without a name (memcached below libevent). So
+ * does one below main(), which a program without symbols may export, and which does all there is.
  *
  * If a runtime's is the best there is, the function means nothing to the reader (call_init,
  * v8::internal::Factory::New): the name is that of the module that asked for the memory. Parents
@@ -25,15 +26,12 @@ enum fitness {
 };
 
 static enum fitness fitness_of(const struct name *f) {
-	if (f->is_runtime) {
-		return FIT_RUNTIME;
-	}
-	if (f->owner == OWNER_YOURS && f->has_name) {
-		return f->is_wrapper ? FIT_WRAPPER : FIT_YOURS;
-	}
-	return f->is_wrapper || f->owner == OWNER_UNKNOWN ? FIT_RUNTIME
+	const bool is_yours = f->owner == OWNER_YOURS;
+	return f->is_runtime || f->owner == OWNER_UNKNOWN ? FIT_RUNTIME
+			: is_yours && f->has_name                 ? (f->is_wrapper ? FIT_WRAPPER : FIT_YOURS)
+			: f->is_wrapper                           ? FIT_RUNTIME
 			: f->has_name                             ? FIT_LIBRARY
-			: f->owner == OWNER_YOURS                 ? FIT_YOURS_UNNAMED
+			: is_yours                                ? FIT_YOURS_UNNAMED
 													  : FIT_UNNAMED;
 }
 
@@ -244,18 +242,20 @@ static void find_site(struct names *n, uint32_t node, const struct place *places
 	bool asks_outer = place->is_allocator && rec->parent != 0;
 	bool is_unnamed = place->fitness == FIT_YOURS_UNNAMED;
 	bool is_in_hook = is_unnamed && (place->is_hook || outer.is_in_hook);
-	bool is_called_back = is_unnamed && !is_in_hook && outer.fitness == FIT_LIBRARY;
+	bool is_below_main = outer.fitness == FIT_YOURS &&
+			slice_is(n->frames[n->site[rec->parent] - 1].function, "main");
+	bool is_called_back = is_unnamed && !is_in_hook &&
+			(outer.fitness == FIT_LIBRARY || is_below_main);
 	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness && !is_called_back;
-	struct best own = {
+	best[node] = (struct best){
 			.module = (asks_outer ? outer.module : place->module) & (MODULES_MOST - 1),
 			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7u,
 			.is_allocator = asks_outer ? outer.is_allocator : place->is_allocator,
 			.is_in_hook = is_in_hook,
 	};
-	best[node] = own;
-	n->site[node] = own.fitness <= FIT_RUNTIME ? n->n_frames + own.module + 1
-			: is_outer_better                  ? n->site[rec->parent]
-											   : place->best_frame + 1;
+	n->site[node] = best[node].fitness <= FIT_RUNTIME ? n->n_frames + best[node].module + 1
+			: is_outer_better                         ? n->site[rec->parent]
+													  : place->best_frame + 1;
 }
 
 void names_find_sites(struct names *n) {
