@@ -39,7 +39,9 @@ export class Marks {
 		const n = of.texts.length;
 		const isLonger = before && rule.text.startsWith(before.rule.text);
 		const goesOn = isLonger && !before.regex && !this.regex;
-		this.known = goesOn ? before.known : { letters: new Uint32Array(n), behind: new Uint32Array(n) };
+		this.known = goesOn
+			? before.known
+			: { letters: new Uint32Array(n), behind: new Uint32Array(n) };
 		this.seen = goesOn ? before.seen : new Int32Array(of.name.length);
 	}
 
@@ -49,8 +51,10 @@ export class Marks {
 		const n = this.wanted.length;
 		if (seen[symbol] !== n && seen[symbol] !== NO && symbol > 0) {
 			const { name, file, module } = this.of;
-			const is = this.holds(name[symbol]!) || this.holds(file[symbol]!) || this.holds(module[symbol]!);
-			seen[symbol] = is ? n : NO;
+			seen[symbol] = this.holds(name[symbol]!) || this.holds(file[symbol]!) ||
+					this.holds(module[symbol]!)
+				? n
+				: NO;
 		}
 		return seen[symbol] === n;
 	}

@@ -216,7 +216,8 @@ function look(s: Scene, nColours: number): Seen {
 				addRect(ends[depth]!, seen.runs, from, Math.max(from + 1, to), top);
 			} else {
 				const at = seen.boxes.length;
-				const sides = sidesOf(s, i); // iterated over, it would take as long as all else here
+				// Iterated over, it would take as long as all else here
+				const sides = sidesOf(s, i);
 				seen.boxes.push(i, sides[0], sides[1], +isFaded(s, i));
 				addBox(s, seen.boxes, at, ends[depth]!, top, seen);
 			}
