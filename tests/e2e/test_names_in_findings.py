@@ -584,3 +584,36 @@ def test_what_it_calls_is_said_where_it_shows(tools, tmp_path):
     peak = finding(tools.record(build(tmp_path, source, "-fno-optimize-sibling-calls")), "peak")
     assert "load_rows prog.c:5 and what it calls hold 5.7 MB" in peak["text"], peak
     assert ", of it itself 5.6 MB" in peak["text"], peak
+
+
+# Two functions of one name, each of its own file: the one calls the other
+SAME_NAME = """
+#include <stdlib.h>
+void *kept[4];
+extern void (*inner)(void);
+__attribute__((noinline)) static void set_up(void) { kept[0] = malloc(5000000); inner(); kept[1] = kept[0]; }
+int main(void) { set_up(); return kept[0] == 0; }
+"""
+OTHER_FILE = """
+#include <stdlib.h>
+extern void *kept[4];
+__attribute__((noinline)) static void set_up(void) { kept[2] = malloc(3000000); __asm__ volatile(""); }
+void (*inner)(void) = set_up;
+"""
+
+
+def test_functions_of_one_name_are_not_one(tools, tmp_path):
+    other = tmp_path / "other.c"
+    other.write_text(OTHER_FILE)
+    peak = finding(tools.record(build(tmp_path, SAME_NAME, other)), "peak")
+    assert "set_up prog.c:5 and what it calls hold 8.0 MB (100 % of the peak), of it itself 5.0 MB, set_up other.c 3.0 MB" \
+        in peak["text"], peak
+
+
+def test_each_module_of_python_has_its_own_body(tools, tmp_path):
+    (tmp_path / "held.py").write_text("kept = [bytearray(4000000)]\n")
+    (tmp_path / "more.py").write_text("import held\nkept = [bytearray(3000000)]\n")
+    (tmp_path / "script.py").write_text("import more\nkept = [bytearray(2000000)]\n")
+    peak = finding(tools.record(shutil.which("python3"), tmp_path / "script.py"), "peak")
+    assert re.search(r"<module> script\.py:\d and what it calls hold .* <module> more\.py 7\.\d MB", peak["text"]) or \
+        re.search(r"<module> more\.py:\d and what it calls hold .* <module> held\.py 4\.\d MB, itself 3\.\d MB", peak["text"]), peak

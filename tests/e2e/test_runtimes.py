@@ -81,7 +81,7 @@ def test_node_whose_objects_are_in_no_block(tools, tmp_path):
 
 def test_python_whose_objects_are_in_no_block(tools, tmp_path):
     page, data = said(tools, tmp_path, GROWING_LIST, "/usr/bin/python3", suffix="py")
-    assert re.search(r"python3\S* maps small objects itself; use --python-objects and no python -E", page), page
+    assert re.search(r"python3\S* maps small objects itself; heaptrack --python-objects records them \(not under python -E or -I\)", page), page
     assert "script.py:1" in first(data)["text"] and "-X perf" not in page, data["findings"]
 
 

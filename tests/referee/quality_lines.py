@@ -7,7 +7,7 @@ from memory import judge_kill
 from recorded import ATTACHED
 
 TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
-         "python": "small objects itself; use --python-objects and no python -E",
+         "python": "small objects itself; heaptrack --python-objects records them (not under python -E or -I)",
          "php": "what scripts hold itself; USE_ZEND_ALLOC=0 records it",
          "java": "Java's objects itself; jcmd PID GC.class_histogram tells of them",
          "ruby": "Ruby's objects itself; ObjectSpace.dump_all tells of them"}

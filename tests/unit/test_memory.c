@@ -231,7 +231,7 @@ static void names_who_mapped_most(void **state) {
 	sample_strings[S_EXE] = slice_of_text("/usr/bin/python3.11");
 	says("mapped",
 			"libc.so.6 via __libc_start_main_impl has mapped 30.0 MB (46 % of RSS), which are in memory "
-			"at 1.00 s; python3.11 maps small objects itself; use --python-objects and no python -E; to name "
+			"at 1.00 s; python3.11 maps small objects itself; heaptrack --python-objects records them (not under python -E or -I); to name "
 			"the Python functions behind it, use Python 3.11 to 3.14.");
 	parts[1].mapping = parts[2].mapping = 0;
 	assert_null(find("mapped"));

@@ -14,7 +14,7 @@ static const struct runtime {
 		{"nodejs", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack",
 				"JavaScript's objects", "node --heap-prof tells of them"},
 		{"python", "Python", "use Python 3.11 to 3.14", "small objects",
-				"use --python-objects and no python -E"},
+				"heaptrack --python-objects records them (not under python -E or -I)"},
 		{"php", "PHP", NULL, "what scripts hold", "USE_ZEND_ALLOC=0 records it"},
 		{"java", "Java", NULL, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
 		{"mono", "C#", "--jitmap", NULL, NULL},

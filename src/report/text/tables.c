@@ -135,9 +135,7 @@ static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows
 		return;
 	}
 	rows.shown = rows.n < max_rows ? rows.n : max_rows;
-	if (rows.n == rows.shown + 1) {
-		rows.shown++; // instead of a line "1 more"
-	}
+	rows.shown += rows.n == rows.shown + 1; // instead of a line "1 more"
 	put_left(p->out, slice_of_text(m->report.title), names_width(p));
 	put_right(p->out, "bytes", BYTES_COLUMN);
 	// What the shares are of: the column that ranks
@@ -159,14 +157,11 @@ void page_put_tables(struct page *p, size_t lines, size_t most) {
 	enum { AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t all = metrics_of_report(metrics), n = most < all ? most : all;
-	if (n == 0) {
-		return;
-	}
 	// Title, "more", runtime and an empty line surround the rows; the peak gets twice as many
 	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0;
 	size_t others = rows / (n + 1);
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
-	size_t peak = rows > others * (n - 1) ? rows - others * (n - 1) : MIN;
+	size_t peak = rows + others > others * n ? rows + others - others * n : MIN;
 	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
 	for (size_t i = 0; i < n; i++) {
 		put_table(p, metrics[i], (uint32_t)(i == 0 ? peak : others));

@@ -114,8 +114,10 @@ struct part {
 	const struct name *name; // the holder's own: what it allocates, not what it calls
 };
 
+/** Overloads. Those of the very same name are different functions of different files. */
 static bool are_called_alike(struct finder *f, const struct name *a, const struct name *b) {
-	return slice_equal(short_name_of(f, a), short_name_of(f, b));
+	return slice_equal(short_name_of(f, a), short_name_of(f, b)) &&
+			!slice_equal(a->function, b->function);
 }
 
 /**
@@ -164,14 +166,17 @@ static void put_split(struct finder *f, const struct holder *h) {
 	}
 	join_overloads(f, parts, least);
 	const char *before = ", of it ";
-	for (int i = 0; i < NAMED; i++) {
-		struct part *best = MOST_OF(p, parts, n, p->bytes >= least ? p->bytes : 0);
-		if (!best) {
-			break;
-		}
+	struct part *best;
+	for (int i = 0; i < NAMED && (best = MOST_OF(p, parts, n, p->bytes >= least ? p->bytes : 0));
+			i++) {
 		bool is_itself = best->name->function_id == h->name->function_id;
 		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best->name);
-		SAY(f, "%s%.*s %s", before, SLICE_ARG(name), HUMAN_BYTES(best->bytes));
+		// Each file has its own <module>, <lambda>, <listcomp>
+		bool is_of_file = (starts_with(name, "<") && ends_with(name, ">")) ||
+				slice_equal(name, short_name_of(f, h->name));
+		struct slice file = is_of_file ? path_base(best->name->file) : (struct slice){0};
+		SAY(f, "%s%.*s%s%.*s %s", before, SLICE_ARG(name), file.size ? " " : "", SLICE_ARG(file),
+				HUMAN_BYTES(best->bytes));
 		before = ", ";
 		rest -= best->bytes;
 		best->bytes = 0;
