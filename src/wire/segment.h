@@ -39,7 +39,8 @@
  *
  * In a tree of processes (SEGMENT_TREE) pid is 0, and each process asks at the socket for a segment
  * of its own, its *cell*: it sends a struct wire_join and gets two descriptors, first the cell's,
- * then that of the page with struct wire_common. All cells of a recording have the same layout.
+ * then that of the page with struct wire_common; a byte without one refuses it. All cells of a
+ * recording have the same layout.
  */
 #define SEGMENT_ENV           "HEAPTRACK_SEGMENT"
 #define SEGMENT_SOCKET_PREFIX "heaptrack-"

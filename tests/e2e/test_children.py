@@ -202,6 +202,45 @@ def test_one_that_outlives_the_program_is_said_to_go_on(tree):
     assert recording.seconds < 1.4
 
 
+UNDER_SIGNALS = """
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void handle(int signal) { (void)signal; }
+int main(void) {
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+	sigaction(SIGUSR1, &action, 0);
+	setpgid(0, 0);
+	pid_t storm = fork();
+	while (storm == 0) {
+		kill(0, SIGUSR1);
+	}
+	for (int i = 0; i < 200; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			_exit(malloc(1000) == 0);
+		}
+		while (waitpid(pid, 0, 0) != pid) {}
+	}
+	kill(storm, SIGKILL);
+	return waitpid(storm, 0, 0) != storm;
+}
+"""
+
+
+def test_copies_under_a_storm_of_signals_join(tools, tmp_path):
+    """A handler that runs while one waits for its segment does not end the wait."""
+    source, program = tmp_path / "signals.c", tmp_path / "signals"
+    source.write_text(UNDER_SIGNALS)
+    subprocess.run(["gcc", "-o", program, source], check=True)
+    recording = record(tools, program)
+    assert recording.status == 0, repr(recording)
+    known = recording.json()
+    assert len(known["processes"]) == 202 and not known["quality"]["children_forked"], known["quality"]
+    assert sum(p["never_freed_bytes"] == 1000 for p in known["processes"]) == 200
+
+
 STORMS = {"one after the other": "for i in $(seq {}); do /bin/true; done", "at once": "seq {} | xargs -n 1 -P 40 /bin/true"}
 
 

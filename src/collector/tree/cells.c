@@ -174,7 +174,13 @@ bool cells_serve(struct cells *c, int connection, const struct ucred *who) {
 	bool may = who->uid == geteuid() || geteuid() == 0;
 	bool is_known = may && (find(c, who->pid) || descends(c, who->pid, &parent));
 	(void)pthread_mutex_unlock(&c->lock);
-	if (!(is_known || (may && c->is_secret)) || poll(&said, 1, JOIN_PATIENCE_MS) != 1 ||
+	if (!is_known && !(may && c->is_secret)) {
+		return false;
+	}
+	if (poll(&said, 1, JOIN_PATIENCE_MS) == 0) {
+		return true; // it gets no answer, and asks again
+	}
+	if ((said.revents & POLLHUP) != 0 || // it has not waited for us
 			recv(connection, &join, sizeof join, MSG_DONTWAIT) != (ssize_t)sizeof join ||
 			!(is_known || join.fork)) { // it is a daemon: its parent has ended
 		return false;

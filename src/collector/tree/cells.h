@@ -53,7 +53,7 @@ void cells_destroy(struct cells *c);
 /** Before any is served: the program. `is_secret`: its token is in no environment. */
 struct cell *cells_begin(struct cells *c, struct segment *first, pid_t program, bool is_secret);
 
-/** Answer a process at the door. False: it gets none. */
+/** Answer a process at the door. False: it gets none; true: it has one, or is to ask again. */
 bool cells_serve(struct cells *c, int connection, const struct ucred *who);
 
 /** Has this process a cell, and not executed a program since it asked for it? */

@@ -177,6 +177,7 @@ static void serve(void *user, int connection, const struct ucred *who) {
 	bool is_served;
 	if (w->params.cells) {
 		is_served = is_alive(w) && cells_serve(w->params.cells, connection, who);
+		(void)(is_served || fd_send(connection, "", 1, -1, MSG_DONTWAIT)); // refused
 		atomic_store(w->params.bell, 1);
 		futex_wake(w->params.bell, 1);
 	} else {

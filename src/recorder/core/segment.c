@@ -11,6 +11,7 @@
 #include "recorder/core/family.h"
 
 #include <fcntl.h>
+#include <linux/errno.h>
 #include <linux/seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -70,6 +71,12 @@ static int open_by_proc(const struct address *a) {
 	return sys_failed(fd) ? -1 : (int)fd;
 }
 
+static long now_s(void) {
+	struct timespec now = {0};
+	(void)syscall_2(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&now);
+	return now.tv_sec;
+}
+
 static bool connect_to_collector(long fd, const char *token, long patience_s) {
 	const struct timeval most = {.tv_sec = patience_s};
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -79,7 +86,9 @@ static bool connect_to_collector(long fd, const char *token, long patience_s) {
 	return !sys_failed(syscall_3(__NR_connect, fd, (long)&name, end - (char *)&name));
 }
 
-static int receive_descriptor(long fd) {
+/** -1: refused; NO_ANSWER: closed without one, perhaps since we were slow to ask. */
+enum { NO_ANSWER = -2 };
+static int receive_descriptor(long fd, long until_s) {
 	char byte;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 	struct iovec data = {.iov_base = &byte, .iov_len = 1};
@@ -87,11 +96,14 @@ static int receive_descriptor(long fd) {
 			.msg_iovlen = 1,
 			.msg_control = control,
 			.msg_controllen = sizeof control};
-	long n = syscall_3(__NR_recvmsg, fd, (long)&message, MSG_CMSG_CLOEXEC);
+	long n;
+	do { // with a time limit, it ends when a handler has run, or a tracer came
+		n = syscall_3(__NR_recvmsg, fd, (long)&message, MSG_CMSG_CLOEXEC);
+	} while (n == -EINTR && now_s() < until_s);
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	if (n != 1 || c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
 			c->cmsg_len != CMSG_LEN(sizeof(int))) {
-		return -1;
+		return n == 0 || n == -ECONNRESET ? NO_ANSWER : -1;
 	}
 	int received;
 	sys_copy(&received, CMSG_DATA(c), sizeof received);
@@ -100,21 +112,23 @@ static int receive_descriptor(long fd) {
 
 /** `join`, `common`: in a tree, else NULL. *common is a second descriptor, or -1. */
 static int open_by_socket(const char *token, const struct wire_join *join, int *common) {
-	long fd = syscall_3(__NR_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (sys_failed(fd)) {
-		return -1;
-	}
-	int received = -1;
-	if (connect_to_collector(fd, token, join == NULL ? 1 : 5) &&
-			(join == NULL ||
-					syscall_6(__NR_sendto, fd, (long)join, sizeof *join, MSG_NOSIGNAL, 0, 0) ==
-							(long)sizeof *join)) {
-		received = receive_descriptor(fd);
-	}
-	if (common != NULL) {
-		*common = received < 0 ? -1 : receive_descriptor(fd);
-	}
-	(void)syscall_1(__NR_close, fd);
+	const long patience_s = join == NULL ? 1 : 5;
+	const long until_s = now_s() + patience_s;
+	int received;
+	do {
+		long fd = syscall_3(__NR_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		received = -1;
+		if (!sys_failed(fd) && connect_to_collector(fd, token, patience_s)) {
+			if (join != NULL) { // else, and where that fails, the answer tells
+				(void)syscall_6(__NR_sendto, fd, (long)join, sizeof *join, MSG_NOSIGNAL, 0, 0);
+			}
+			received = receive_descriptor(fd, until_s);
+		}
+		if (common != NULL) {
+			*common = received < 0 ? -1 : receive_descriptor(fd, until_s);
+		}
+		(void)syscall_1(__NR_close, fd);
+	} while (join != NULL && received == NO_ANSWER && now_s() < until_s);
 	return received;
 }
 
