@@ -25,6 +25,7 @@ enum err_code {
 	ERR_LIMIT,       // larger than we accept
 	ERR_MEMORY,      // an allocation failed
 	ERR_USAGE,       // an invalid request or option
+	ERR_LATER,       // not possible now, but soon
 };
 
 struct err {

@@ -63,7 +63,7 @@ _Static_assert(sizeof(struct errand) <= ERRAND_FRAME_AT, "fits");
 // ---- the one mapping that heaptrack leaves in a process to which it attaches, the *resident*
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 10u
+#define RESIDENT_VERSION 11u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -207,5 +207,7 @@ struct resident {
 	struct resident_hook hooks[RESIDENT_HOOKS];
 	struct resident_range islands[RESIDENT_ISLANDS];
 	struct wire_range mappings[RESIDENT_MAPPINGS]; // made by the recorder, to be unmapped
+	// Calls that fork, in progress; in a copy, it is about to ask for its segment. The recorder's
+	_Atomic uint32_t n_forks;
 };
 _Static_assert(sizeof(struct resident) <= RESIDENT_BYTES, "fits its pages");

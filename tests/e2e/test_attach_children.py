@@ -4,6 +4,7 @@ tests/victims/tree.c counts itself, each process from the moment on at which it 
 """
 
 import contextlib
+import ctypes
 import os
 import random
 import re
@@ -199,6 +200,64 @@ def test_generated_trees_are_exact(build, grow, listen, tmp_path, seed):
     tree.go_on()
     end(process)
     check(build, tmp_path, tree)
+
+
+PTRACE = ctypes.CDLL(None, use_errno=True).ptrace
+PTRACE.argtypes = [ctypes.c_long] * 4
+CONT, DETACH, GETEVENTMSG, SEIZE, TRACEFORK = 7, 17, 0x4201, 0x4206, 2
+
+
+def hold_copies(pid, n):
+    """The next n copies of the process stop before their first instruction. Gives their pids."""
+    held = []
+    for _ in range(n):
+        _, status = os.waitpid(pid, 0x40000000)
+        while status >> 8 != signal.SIGTRAP | 1 << 8:  # a signal on its way
+            assert os.WIFSTOPPED(status), status
+            PTRACE(CONT, pid, 0, status >> 8 & 0xff)
+            _, status = os.waitpid(pid, 0x40000000)
+        copy = ctypes.c_ulong()
+        assert PTRACE(GETEVENTMSG, pid, 0, ctypes.addressof(copy)) == 0
+        os.waitpid(copy.value, 0x40000000)
+        os.kill(copy.value, signal.SIGSTOP)
+        assert PTRACE(DETACH, copy.value, 0, 0) == 0
+        held.append(copy.value)
+        PTRACE(CONT if len(held) < n else DETACH, pid, 0, 0)
+    return held
+
+
+def test_copies_that_get_no_processor_at_first_are_exact(build, grow, listen, tmp_path):
+    """They are seen long before they ask for their segment: nobody attaches to them meanwhile."""
+    n = 4
+    tree = grow("g1a100" + "f{a1000f{a20d}w}" * n + "s100w", 0)
+    process = listen(tree.pid)
+    assert PTRACE(SEIZE, tree.pid, 0, TRACEFORK) == 0, os.strerror(ctypes.get_errno())
+    tree.go_on()
+    held = hold_copies(tree.pid, n)
+    time.sleep(0.8)  # copies that are not recorded after 0.3 s are attached to
+    for pid in held:
+        os.kill(pid, signal.SIGCONT)
+    end(process)
+    tree.wait()
+    assert len(check(build, tmp_path, tree)["processes"]) == 1 + 2 * n
+
+
+def test_those_that_heaptrack_is_too_late_for_are_named(build, grow, listen, tmp_path):
+    """Copies wait 5 s for their segment. What they start is counted, too."""
+    tree = grow("g1f{a1000f{a20}w}f{a30}w", 0)
+    process = listen(tree.pid)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    tree.go_on()
+    time.sleep(6)
+    process.send_signal(signal.SIGCONT)
+    end(process)
+    document = known(build, tmp_path / "tree.zst")
+    counted = tree.told()
+    lost = set(counted) - {p["pid"] for p in document["processes"]}
+    assert len(counted) == 4 and len(lost) == 3, (counted, document["processes"])
+    assert document["quality"]["children_forked"] == 3 and {c["pid"] for c in document["children"]} <= lost, document
+    assert len(document["processes"]) == 1
 
 
 def test_blocks_from_before_are_never_counted_wrongly(build, grow, listen, tmp_path):

@@ -69,15 +69,17 @@ static void join(struct run *run, pid_t pid) {
 			run->end.time_ns > 0 || watch_has_ended(run->watch, NULL)) {
 		return;
 	}
-	(void)map_put(&run->tried, (uint64_t)pid, now);
 	if (guardian_token(&run->guardian, pid, run->segment.token, run_drain, run, &err) &&
 			guardian_attach(&run->guardian, 0, run_drain, run, &err)) {
 		struct injector_report r = {0};
 		(void)run_note_hooks(run, false, &r);
 		RAISE_TO(run->longest_pause_ns, r.longest_pause_ns);
 		run->n_joined++;
-	} else if (what_runs(pid) == now) {
+	} else if (err.code != ERR_LATER && what_runs(pid) == now) {
 		note_refused(run, pid, &err);
+	}
+	if (err.code != ERR_LATER) {
+		(void)map_put(&run->tried, (uint64_t)pid, now);
 	}
 }
 
@@ -100,7 +102,8 @@ static void join_tree(struct run *run) {
 	}
 	for (size_t i = 0; is_new && i < run->children.n; i++) {
 		const struct child *child = &run->children.items[i];
-		if (child->pid != 0 && !child->is_gone && !is_on_its_way(run, child)) {
+		const bool has_failed = child->is_announced && child->is_fork; // to join by itself
+		if (child->pid != 0 && !child->is_gone && !has_failed && !is_on_its_way(run, child)) {
 			join(run, (pid_t)child->pid);
 		}
 	}

@@ -70,6 +70,9 @@ static bool open_tracee(struct injector *in, enum injector_start start, bool cla
 static bool deal_with_resident(struct injector *in, struct err *err) {
 	bool is_clean = false, is_kept = in->resident_at != 0 && resident_is_kept(in);
 	const bool may_wait = !in->only_looks && !in->resident.token[0]; // of one process alone
+	if (in->token[0] && resident_is_joining(in)) {
+		return err_set(err, ERR_LATER, "process %d is about to be recorded", (int)in->pid);
+	}
 	for (unsigned n = 0; is_kept && may_wait && n < KILLED_LOOKS; n++) {
 		clock_sleep_ns(LOOK_NS);
 		is_kept = resident_is_kept(in);

@@ -186,6 +186,7 @@ void inject_enter(struct inject_frame *f) {
 			hook_note_end(caller);
 		} else {
 			f->size = hook_note_fork(caller);
+			atomic_fetch_add(&inject_resident->n_forks, f->size != 0);
 		}
 		machine_local_bump(&self->inside, UINT64_MAX);
 		return;
@@ -266,9 +267,13 @@ bool inject_leave(struct inject_frame *f) {
 		machine_local_bump(&f->self->inside, UINT64_MAX);
 	} else if (is_exec(f)) {
 		note_exec(inject_thread(), true);
-	} else if (f->what->what == RESIDENT_FORKS && f->rax == 0 && f->size != 0 &&
-			!inject_is_late(f)) {
-		switch_join((uint32_t)f->size);
+	} else if (f->what->what == RESIDENT_FORKS && f->size != 0 && !inject_is_late(f)) {
+		if (f->rax == 0) {
+			switch_join((uint32_t)f->size);
+			atomic_store(&inject_resident->n_forks, 0); // with those of threads that it lacks
+		} else {
+			atomic_fetch_sub(&inject_resident->n_forks, 1);
+		}
 	}
 	bool may_throw = f->what->what == RESIDENT_ALLOCATES_OR_THROWS ||
 			f->what->what == RESIDENT_REALLOCATES_OR_THROWS;
