@@ -428,6 +428,7 @@ def test_all_are_left_as_they_were(build, grow, listen):
     finish(process)
     assert all(is_as_before(pid) for pid in family(tree.pid))
     assert "detached; 4 processes go on" in process.said, process.said
+    assert "! 4 processes still ran when the recording ended" in process.said, process.said
     again = listen(tree.pid, "--duration", "200ms")
     assert "to 3 of its descendants" in again.said, again.said
     end(again)

@@ -200,6 +200,12 @@ def test_one_that_outlives_the_program_is_said_to_go_on(tree):
     assert child["ended_ns"] is None and child["exit_status"] is None and child["never_freed_bytes"] == 20
     assert known["summary"]["never_freed_bytes"] == 30
     assert recording.seconds < 1.4
+    assert still_running(known) == ["1 process still ran when the recording ended: what it held then counts as never freed"]
+    assert not still_running(tree("a10f{a20}w").json())
+
+
+def still_running(known):
+    return [line["text"] for line in known["quality"]["sentences"] if line["id"] == "still-running"]
 
 
 UNDER_SIGNALS = """

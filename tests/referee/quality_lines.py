@@ -42,6 +42,7 @@ QUALITY = {
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
     "children": rf"(?P<least>at least )?(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; (?:the largest, )?(?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
+    "still-running": rf"(?P<n>{COUNT}) process(?:es)? still ran when the recording ended: what (?:it|they) held then counts as never freed",
     "no-mappings": "calls that map memory, such as mmap, were not recorded: what they mapped is not known",
     "no-looks": "what resident memory holds is not known: the kernel does not let this user read which pages the program "
                 "has; root may",
@@ -105,6 +106,7 @@ def judge_quality(referee, line):
             wrong.append(f"unnamed: at most {unnamed} B, not {line['value']}")
     values = {"lost-events": quality["lost_events"], "before-attach": summary["old_blocks"],
               "runtime": quality.get("runtime_mismatches", 0),
+              "still-running": sum(p["end_ns"] == 0 for p in r.tables.get("processes", [])[1:]),
               "abandoned": quality["skipped_numbers"] + quality["abandoned_hooks"],
               "children": n_children,
               "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],
