@@ -271,6 +271,19 @@ bool process_exe_file(const char *path, struct process_exe *out) {
 	return ok;
 }
 
+bool process_called(pid_t pid, const char *exe, char *out, size_t size) {
+	char name[32];
+	const char *base = path_base_name(exe);
+	struct process_exe own, linked;
+	if (!process_thread_name(pid, pid, name, sizeof name) || *name == '\0' || strchr(name, '/') ||
+			strncmp(base, name, strlen(name)) == 0) {
+		return false;
+	}
+	(void)snprintf(out, size, "%.*s%s", (int)(base - exe), exe, name);
+	return process_exe(pid, &own) && process_exe_file(out, &linked) &&
+			process_is_same_file(&own, &linked);
+}
+
 bool process_link(pid_t pid, const char *link, char *out, size_t size) {
 	ssize_t n = readlink(PROCESS_PATH(pid, "%s", link), out, size - 1);
 	out[n > 0 ? n : 0] = 0;

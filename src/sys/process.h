@@ -90,6 +90,12 @@ struct process_exe {
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);
 
+/**
+ * The link beside its executable that it was started by: redis-server for redis-check-rdb. False:
+ * none, or the executable's name begins with it (python3 of python3.11) and tells more.
+ */
+bool process_called(pid_t pid, const char *exe, char *out, size_t size);
+
 /** Are both known, and the same file? */
 static inline bool process_is_same_file(const struct process_exe *a, const struct process_exe *b) {
 	return a->inode != 0 && a->device == b->device && a->inode == b->inode;

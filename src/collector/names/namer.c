@@ -40,7 +40,7 @@ struct namer {
 
 	struct symbols *symbols;   // the worker's
 	struct packages *packages; // likewise
-	bool is_of_system;         // the program is where packages install: else it is of none
+	_Atomic bool is_of_system; // the program is where packages install: else it is of none
 	pthread_t worker;
 	_Atomic uint32_t turn; // a futex: who owns the batch
 };
@@ -198,6 +198,10 @@ const struct symbols_rows *namer_frames(const struct namer *n) {
 
 // ---- begin and end
 
+void namer_meet_program(struct namer *n, const char *exe) {
+	n->is_of_system = n->is_of_system || packages_may_hold(exe);
+}
+
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
 	struct namer *n = memory_new(1, sizeof *n);
 	n->modules = modules;
@@ -206,7 +210,7 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	n->packages = packages_create(fcntl(modules->root_fd, F_DUPFD_CLOEXEC, 0)); // -1 stays -1
 	char exe[PATH_MAX];
 	bool is_known = modules->exe || process_link(modules->pid, "exe", exe, sizeof exe);
-	n->is_of_system = is_known && packages_may_hold(modules->exe ? modules->exe : exe);
+	namer_meet_program(n, modules->exe ? modules->exe : is_known ? exe : "");
 	int why = pthread_create(&n->worker, NULL, work, n);
 	if (why != 0) {
 		(void)err_system(err, why, "cannot start a thread");

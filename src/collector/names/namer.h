@@ -57,6 +57,9 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id);
 struct namer;
 
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err);
+
+/** In a tree: modules that come from now on may be in packages if this program may. */
+void namer_meet_program(struct namer *n, const char *exe);
 void namer_destroy(struct namer *n);
 
 /** Frames that locations point into. The array moves when it grows. */

@@ -6,29 +6,13 @@
  */
 #include "collector/run/parts.h"
 
-/**
- * The link beside the executable that it was started by: redis-server for redis-check-rdb. 0: none,
- * or the executable's name begins with it (python3 of python3.11) and tells more.
- */
-static uint32_t link_to(struct run *run, const char *exe) {
-	char name[32], link[4096 + sizeof name];
-	const char *base = path_base_name(exe);
-	struct process_exe own, linked;
-	if (!process_thread_name(run->program, run->program, name, sizeof name) || *name == '\0' ||
-			strchr(name, '/') || strncmp(base, name, strlen(name)) == 0) {
-		return 0;
-	}
-	(void)snprintf(link, sizeof link, "%.*s%s", (int)(base - exe), exe, name);
-	bool is_same = process_exe(run->program, &own) && process_exe_file(link, &linked) &&
-			process_is_same_file(&own, &linked);
-	return is_same ? texts_id_of(&run->texts, link) : 0;
-}
-
 void run_note_image(struct run *run) {
-	char exe[4096];
+	char exe[4096], link[sizeof exe];
 	if (process_link(run->program, "exe", exe, sizeof exe)) {
 		run->meta.exe = texts_id_of(&run->texts, exe);
-		run->meta.called = link_to(run, exe);
+		run->meta.called = process_called(run->program, exe, link, sizeof link)
+				? texts_id_of(&run->texts, link)
+				: 0;
 	}
 	(void)vec_add(&run->images, (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns});
 }

@@ -151,14 +151,17 @@ static const struct cell *make_or_find(struct cells *c, const struct wire_join *
 		c->n_refused++;
 		return NULL;
 	}
-	char path[PATH_MAX];
+	char path[PATH_MAX], link[sizeof path];
+	const bool is_known = process_link(pid, "exe", path, sizeof path);
 	(void)process_exe(pid, &cell->exe);
 	const uint32_t next = atomic_load(&cell->segment->header->n_images) + 1;
 	(void)vec_add(&c->arrivals,
 			(struct arrival){
 					.cell = cell,
 					.image = join->fork ? join->image : next,
-					.exe = process_link(pid, "exe", path, sizeof path) ? strdup(path) : NULL,
+					.exe = !is_known                                       ? NULL
+							: process_called(pid, path, link, sizeof link) ? strdup(link)
+																		   : strdup(path),
 			});
 	return cell;
 }

@@ -47,18 +47,25 @@ static void note_own_heap(struct run *run, const char *program) {
 	}
 }
 
-/** The row of what is executed. 0: not known. */
+/** The row of what is executed, perhaps by a link that names it. 0: not known. */
 static uint32_t command_of(struct run *run, uint32_t exe) {
 	struct tree *t = run->tree;
-	const struct rec_command *known = FIND_IN(c, t->commands, c->exe == exe);
+	char real[PATH_MAX];
+	const char *path = (const char *)run->texts.items[exe].data;
+	path = realpath(path, real) ?: path;
+	const struct rec_command command = {.exe = texts_id_of(&run->texts, path),
+			.name = texts_id_of(&run->texts,
+					path_base_name((const char *)run->texts.items[exe].data))};
+	const struct rec_command *known = FIND_IN(c, t->commands,
+			c->exe == command.exe && c->name == command.name);
 	if (known) { // an unknown one in row 0
 		return (uint32_t)(known - t->commands.items);
 	}
-	const char *path = (const char *)run->texts.items[exe].data;
-	const struct rec_command command = {.exe = exe,
-			.name = texts_id_of(&run->texts, path_base_name(path))};
 	(void)vec_add(&t->commands, command);
 	note_own_heap(run, path);
+	if (run->names) {
+		namer_meet_program(run->names, path);
+	}
 	return (uint32_t)t->commands.n - 1;
 }
 
