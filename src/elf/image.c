@@ -9,10 +9,8 @@
 #include "wire/image.h"
 
 static struct slice part(struct slice s, uint64_t offset, uint64_t size) {
-	if (offset > s.size || size > s.size - offset) {
-		return (struct slice){0};
-	}
-	return slice_of(s.data + offset, size);
+	return offset > s.size || size > s.size - offset ? (struct slice){0}
+													 : slice_of(s.data + offset, size);
 }
 
 static struct slice texts(struct slice s) {
@@ -99,8 +97,8 @@ bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_sectio
 struct elf_section elf_section_named(const struct elf_image *e, const char *name) {
 	struct elf_section s;
 	uint32_t i = 1;
-	bool is_there = SOME(elf_section_at(e, i++, &s), strcmp(s.name, name) == 0);
-	return is_there ? s : (struct elf_section){0};
+	return SOME(elf_section_at(e, i++, &s), strcmp(s.name, name) == 0) ? s
+																	   : (struct elf_section){0};
 }
 
 bool elf_is_go(const struct elf_image *e) {

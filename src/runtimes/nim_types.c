@@ -9,11 +9,9 @@
 static struct slice name_of(const char *symbol) {
 	struct slice name = slice_of_text(symbol);
 	const char *hash = strstr(symbol, "__");
-	if (starts_with(name, "strDesc__")) {
-		return slice_of_text("string");
-	}
-	return hash && take_prefix(&name, "NTI") ? slice_of(symbol + 3, (size_t)(hash - symbol - 3))
-											 : (struct slice){0};
+	return starts_with(name, "strDesc__")       ? slice_of_text("string")
+			: hash && take_prefix(&name, "NTI") ? slice_of(symbol + 3, (size_t)(hash - symbol - 3))
+												: (struct slice){0};
 }
 
 void nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,

@@ -53,10 +53,9 @@ static bool refuse(const struct v8_layout *l, struct err *err, const char *what,
 
 /** Symbols of classes and types end in what differs between versions. */
 static bool is_symbol_of(const char *name, const char *wanted) {
-	if (strncmp(wanted, "class_", 6) == 0 || strncmp(wanted, "type_", 5) == 0) {
-		return strncmp(name, wanted, strlen(wanted)) == 0;
-	}
-	return strcmp(name, wanted) == 0;
+	return strncmp(wanted, "class_", 6) == 0 || strncmp(wanted, "type_", 5) == 0
+			? strncmp(name, wanted, strlen(wanted)) == 0
+			: strcmp(name, wanted) == 0;
 }
 
 void v8_symbols_add(struct v8_layout *told, const char *symbol, int32_t value) {

@@ -29,10 +29,7 @@ unsigned terminal_lines(int fd) {
 
 bool terminal_controls_us(bool in_foreground) {
 	CLOSED int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (tty < 0) {
-		return false;
-	}
-	return !in_foreground || tcgetpgrp(tty) == getpgrp();
+	return tty >= 0 && (!in_foreground || tcgetpgrp(tty) == getpgrp());
 }
 
 // ---- opening a page in a browser, through a private file

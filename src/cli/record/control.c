@@ -42,13 +42,6 @@ struct status {
 	bool is_look;
 };
 
-static void take_command(struct json_reader *j, struct buffer *out) {
-	JSON_EACH(j, '[') {
-		buffer_text(out, out->size > 0 ? " " : "");
-		buffer_slice(out, json_take_text(j));
-	}
-}
-
 /** A list of {"id": "mapped", "bytes": 1}. */
 static void take_parts(struct json_reader *j, struct status *s) {
 	s->is_look = true;
@@ -92,7 +85,10 @@ static void read_status(struct status *s, struct slice answer) {
 		} else if (field) {
 			*field->number = json_take_number(&j);
 		} else if (json_key_is(&j, "command")) {
-			take_command(&j, &s->command);
+			JSON_EACH(&j, '[') {
+				buffer_text(&s->command, s->command.size > 0 ? " " : "");
+				buffer_slice(&s->command, json_take_text(&j));
+			}
 		} else if (json_key_is(&j, "parts")) {
 			take_parts(&j, s);
 		} else {

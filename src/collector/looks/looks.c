@@ -184,13 +184,6 @@ static void drop_older(struct looks *l, enum rec_look_at at) {
 	thin_out_past(l);
 }
 
-/** Does glibc's malloc provide the blocks? Allocators linked into a program are not seen. */
-static bool is_glibcs(const struct smaps *areas) {
-	static const char others[] = "|ld-musl|libc.musl|libjemalloc|libtcmalloc|libmimalloc";
-	return !ANY(i, areas->n,
-			starts_with_any(slice_of_text(path_base_name(areas->items[i].name)), others));
-}
-
 /**
  * Was memory released during the look? It has no owner now: another look will do better. Of a
  * program that ended meanwhile, only earlier looks are of use.
@@ -238,7 +231,10 @@ struct parts_input view_as_input(const struct view *v, const struct looks_known 
 	in.n_ours = v->ours.n;
 	in.modules = v->modules.items;
 	in.n_modules = v->modules.n;
-	in.is_glibc = is_glibcs(&v->areas);
+	// Does glibc's malloc provide the blocks? Allocators linked into a program are not seen
+	static const char others[] = "|ld-musl|libc.musl|libjemalloc|libtcmalloc|libmimalloc";
+	in.is_glibc = !ANY(i, v->areas.n,
+			starts_with_any(slice_of_text(path_base_name(v->areas.items[i].name)), others));
 	COPY_FIELDS(&in, v, rss_before_bytes, rss_after_bytes);
 	return in;
 }

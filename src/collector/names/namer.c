@@ -161,14 +161,6 @@ static void fill_batch(struct waiting *from, struct batch *b) {
 	*from = rest;
 }
 
-static void hand_out(struct namer *n, uint32_t module) {
-	struct batch *b = &n->batch;
-	*b = (struct batch){.module = module, .file = modules_lend(n->modules, module)};
-	fill_batch(&n->waiting.items[module], b);
-	n->is_under_way = true;
-	pass_turn(n, TURN_WORKER);
-}
-
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last) {
 	if (n->is_under_way && !take_result(n, t, now_ns)) {
 		return;
@@ -180,7 +172,11 @@ void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last)
 		best = is_better ? w : best;
 	}
 	if (best) {
-		hand_out(n, (uint32_t)(best - n->waiting.items));
+		const uint32_t module = (uint32_t)(best - n->waiting.items);
+		n->batch = (struct batch){.module = module, .file = modules_lend(n->modules, module)};
+		fill_batch(best, &n->batch);
+		n->is_under_way = true;
+		pass_turn(n, TURN_WORKER);
 	}
 }
 

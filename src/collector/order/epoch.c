@@ -28,17 +28,13 @@ static bool is_seen_by_all(struct order *o, uint64_t stamp) {
 			(o->next.later_round_ns != 0 && o->now_ns - o->next.later_round_ns >= slack_ns);
 }
 
-/** A clock that went back, as over a suspend, cannot order events. */
-static void give_up_clock_that_went_back(struct order *o) {
+uint64_t order_take_horizon(struct order *o) {
+	uint64_t clock = 0, newest = UINT64_MAX;
+	// A clock that went back, as over a suspend, cannot order events
 	if (!o->is_last && o->counted_ns == 0 && atomic_load(&o->common->stamps) == STAMPS_CLOCK &&
 			clock_stamp() < o->settled) {
 		atomic_store(&o->common->stamps, STAMPS_COUNTED);
 	}
-}
-
-uint64_t order_take_horizon(struct order *o) {
-	uint64_t clock = 0, newest = UINT64_MAX;
-	give_up_clock_that_went_back(o);
 	o->horizon = o->limit = ORDER_KEY_MAX;
 	if (o->is_last) {
 		return newest;

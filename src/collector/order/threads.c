@@ -13,15 +13,6 @@ enum { ASK_AT_ONCE = 256 };
 static const uint64_t search_pause_ns = 5 * 1000 * 1000;
 static const uint64_t ask_pause_ns = 10 * 1000 * 1000;
 
-static void end_namesake(struct order *o, const struct reader *r) {
-	struct reader **other = FIND_IN(at, o->readers,
-			*at != r && (*at)->source == r->source && (*at)->tid == r->tid &&
-					(*at)->pid == r->pid && !(*at)->is_gone);
-	if (other) {
-		order_set_gone(*other);
-	}
-}
-
 static void introduce(struct order *o, struct reader *r) {
 	const struct order_thread thread = {
 			FIELDS_OF(r, tid, pid, image),
@@ -49,7 +40,12 @@ static void add_reader(struct order *o, struct source *s, uint32_t index) {
 	r->alive_at_ns = o->now_ns;
 	s->n_readers++;
 	s->by_slot[index] = r;
-	end_namesake(o, r);
+	struct reader **other = FIND_IN(at, o->readers,
+			*at != r && (*at)->source == r->source && (*at)->tid == r->tid &&
+					(*at)->pid == r->pid && !(*at)->is_gone);
+	if (other) {
+		order_set_gone(*other);
+	}
 	r->is_held = true;
 	if (r->image <= s->image) {
 		introduce(o, r);

@@ -186,10 +186,9 @@ static pid_t copy(struct run *run, const struct view *view, struct held *held, s
 	const struct injector_room room = {atomic_load(&h->errand_at), atomic_load(&h->errand_code),
 			ANY(i, view->areas.n, view->areas.items[i].is_left_out)};
 	run->look_pause_ns = 0;
-	if (!run_has_room(run, &view->areas, err) || !hold(run, held, err)) {
-		return 0;
-	}
-	return guardian_copy(&run->guardian, &room, &run->look_pause_ns, err);
+	return !run_has_room(run, &view->areas, err) || !hold(run, held, err)
+			? 0
+			: guardian_copy(&run->guardian, &room, &run->look_pause_ns, err);
 }
 
 // ---- what points to live blocks

@@ -210,8 +210,7 @@ bool run_start_watch(struct run *run, struct watch_params params, struct err *er
 	params.heartbeat = &run->segment.common->heartbeat;
 	params.cells = run->cells;
 	params.control = run->control = control_open(run->program, params.bell);
-	run->watch = watch_start(&params, err);
-	return run->watch != NULL;
+	return (run->watch = watch_start(&params, err)) != NULL;
 }
 
 void run_destroy(struct run *run, bool keep_file) {

@@ -95,16 +95,6 @@ static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	}
 }
 
-/** How far off the peak may be, because late events were missing before. */
-static void put_peak_range(struct rec_summary *summary, const struct run *run) {
-	if (run->late_allocated_bytes > 0 || run->late_freed_bytes > 0) {
-		uint64_t peak = summary->peak_bytes;
-		summary->peak_low_bytes = peak -
-				(run->late_freed_bytes < peak ? run->late_freed_bytes : peak);
-		summary->peak_high_bytes = peak + run->late_allocated_bytes;
-	}
-}
-
 static void put_process(struct recording *r, const struct run *run) {
 	struct rec_summary *summary = &r->summary;
 	summary->failed = order_counts(run->order).failed;
@@ -166,7 +156,13 @@ struct recording *run_state(struct run *run, bool is_last) {
 	}
 	put_quality(&r->quality, run);
 	put_process(r, run);
-	put_peak_range(&r->summary, run);
+	// How far off the peak may be, because late events were missing before
+	if (run->late_allocated_bytes > 0 || run->late_freed_bytes > 0) {
+		uint64_t peak = r->summary.peak_bytes;
+		r->summary.peak_low_bytes = peak -
+				(run->late_freed_bytes < peak ? run->late_freed_bytes : peak);
+		r->summary.peak_high_bytes = peak + run->late_allocated_bytes;
+	}
 	put_meta(&r->meta, run, is_last);
 	return r;
 }

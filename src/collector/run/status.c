@@ -29,15 +29,6 @@ static void put_file(struct json *j, const struct output *o) {
 	json_number(j, "file_bytes", fstat(o->fd, &st) == 0 ? (uint64_t)st.st_size : 0);
 }
 
-static void put_figures(struct json *j, struct run *run) {
-	struct aggregate_now now = aggregate_now(run_aggregate(run));
-	JSON_FIELDS(j, &now, live_bytes, live_blocks, peak_bytes, allocations);
-	json_number(j, "events", order_counts(run->order).events);
-	json_number(j, "lost_events", run_lost_events(run));
-	json_number(j, "rss_bytes",
-			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
-}
-
 /** What points to live blocks, if asked for; else why it is unknown. */
 static void put_grades(struct json *j, const struct run *run, const struct look *look) {
 	struct memory_grades m = {0};
@@ -108,5 +99,10 @@ void run_put_status(void *user, struct buffer *out) {
 	json_number(&j, "started_ns", run->meta.wall_start_ns);
 	json_number(&j, "duration_ns",
 			(run->end.time_ns > 0 ? run->end.time_ns : clock_now_ns()) - run->segment.start_ns);
-	put_figures(&j, run);
+	struct aggregate_now now = aggregate_now(run_aggregate(run));
+	JSON_FIELDS(&j, &now, live_bytes, live_blocks, peak_bytes, allocations);
+	json_number(&j, "events", order_counts(run->order).events);
+	json_number(&j, "lost_events", run_lost_events(run));
+	json_number(&j, "rss_bytes",
+			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
 }

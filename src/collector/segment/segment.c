@@ -161,8 +161,7 @@ void segment_finish(struct segment *s) {
 }
 
 bool segment_hold(struct segment *s, struct err *err) {
-	s->is_held = robust_hold(&s->common->owner, err);
-	return s->is_held;
+	return s->is_held = robust_hold(&s->common->owner, err);
 }
 
 void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,

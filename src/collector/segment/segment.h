@@ -189,10 +189,8 @@ uint32_t tries_add(struct tries *t, uint32_t parent, uint64_t where);
  * stack, or ends in it, and is counted.
  */
 static inline uint32_t tries_node(struct tries *t, uint32_t id) {
-	if (id < t->segment->node_capacity && (t->dense[id] || id == 0)) {
-		return t->dense[id];
-	}
-	return tries_copy(t, id);
+	return id < t->segment->node_capacity && (t->dense[id] || id == 0) ? t->dense[id]
+																	   : tries_copy(t, id);
 }
 
 /** Prefetch for a later tries_node. Inline, or gcc drops it. */

@@ -78,9 +78,7 @@ static void join(struct run *run, pid_t pid) {
 	} else if (err.code != ERR_LATER && what_runs(pid) == now) {
 		note_refused(run, pid, &err);
 	}
-	if (err.code != ERR_LATER) {
-		(void)map_put(&run->tried, (uint64_t)pid, now);
-	}
+	(void)(err.code != ERR_LATER && map_put(&run->tried, (uint64_t)pid, now));
 }
 
 /** A copy of a recorded process will soon ask for its cell itself. */

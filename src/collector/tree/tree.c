@@ -323,13 +323,6 @@ void run_tree_find(void *user) {
 
 // ---- the ends
 
-static int32_t status_of(const struct member *m) {
-	int status = process_wait_status(m->cell->fd, m->pid);
-	return status < 0             ? REC_STATUS_UNKNOWN
-			: WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-								  : WEXITSTATUS(status);
-}
-
 static void note_exec(const struct member *m) {
 	const struct segment_header *h = m->segment->header;
 	process_at(m->run->tree, m->process)->is_unrecorded = atomic_load(&h->exec_ns) != 0;
@@ -367,7 +360,10 @@ static void end_member(struct member *m) {
 	tree_inherit(run->tree, p);
 	end_blocks(m, !p->is_unrecorded);
 	p->row.end_ns = p->row.end_ns ?: run->now_ns;
-	p->row.exit_status = status_of(m);
+	const int status = process_wait_status(m->cell->fd, m->pid);
+	p->row.exit_status = status < 0 ? REC_STATUS_UNKNOWN
+			: WIFSIGNALED(status)   ? 128 + WTERMSIG(status)
+									: WEXITSTATUS(status);
 	p->member = NULL;
 	run->tree->lost_events += atomic_load(&h->lost_no_slot) + atomic_load(&h->lost_early);
 	drop_member(m);

@@ -83,8 +83,7 @@ enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_image
 		return EXEC_NOTHING_NEW;
 	}
 	w->is_judged = true;
-	w->is_told = is_unrecorded(w, n_images);
-	return w->is_told ? EXEC_UNRECORDED : EXEC_NOTHING_NEW;
+	return (w->is_told = is_unrecorded(w, n_images)) ? EXEC_UNRECORDED : EXEC_NOTHING_NEW;
 }
 
 bool exec_watch_end(const struct exec_watch *w, uint32_t n_images) {

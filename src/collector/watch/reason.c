@@ -46,11 +46,9 @@ static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
 	size_t n;
 	FREED char *block = process_environment(pid, &n);
 	const char *preload = block ? process_variable(block, n, "LD_PRELOAD") : NULL;
-	if (preload && !strstr(preload, path_base_name(c->recorder))) {
-		return REC_WHY_PRELOAD;
-	}
-	return !block || (preload && reason_was_started_by(c, pid)) ? REC_WHY_UNKNOWN
-																: REC_WHY_ENVIRONMENT;
+	return preload && !strstr(preload, path_base_name(c->recorder)) ? REC_WHY_PRELOAD
+			: !block || (preload && reason_was_started_by(c, pid))  ? REC_WHY_UNKNOWN
+																	: REC_WHY_ENVIRONMENT;
 }
 
 static enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
@@ -71,10 +69,9 @@ static enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
 	if (!elf->has_loader && !elf->is_loader) {
 		return elf->has_allocator ? REC_WHY_STATIC : REC_WHY_STRIPPED;
 	}
-	if (has_other_root(pid, c->recorder)) {
-		return REC_WHY_ROOT;
-	}
-	return c->recorder && c->segment ? look_at_environment(c, pid) : REC_WHY_PARENT;
+	return has_other_root(pid, c->recorder) ? REC_WHY_ROOT
+			: c->recorder && c->segment     ? look_at_environment(c, pid)
+											: REC_WHY_PARENT;
 }
 
 // The loader maps preloaded libraries before the C library: once that is mapped, they are there

@@ -57,20 +57,17 @@ static uint64_t limit_of(pid_t pid, int which) {
 			: limit.rlim_cur;
 }
 
-static struct watch_limits limits_of(pid_t pid) {
-	uint64_t space = limit_of(pid, RLIMIT_AS), data = limit_of(pid, RLIMIT_DATA);
-	return (struct watch_limits){
-			.cpu_s = limit_of(pid, RLIMIT_CPU),
-			.file_bytes = limit_of(pid, RLIMIT_FSIZE),
-			.memory_bytes = space == 0 || (data > 0 && data < space) ? data : space,
-	};
-}
-
 static void note_end(struct watch *w, const siginfo_t *info) {
 	struct watch_end *end = &w->end;
 	end->is_signaled = info->si_code != CLD_EXITED;
 	end->status = info->si_status;
-	end->limits = limits_of(w->params.program);
+	const pid_t pid = w->params.program;
+	const uint64_t space = limit_of(pid, RLIMIT_AS), data = limit_of(pid, RLIMIT_DATA);
+	end->limits = (struct watch_limits){
+			.cpu_s = limit_of(pid, RLIMIT_CPU),
+			.file_bytes = limit_of(pid, RLIMIT_FSIZE),
+			.memory_bytes = space == 0 || (data > 0 && data < space) ? data : space,
+	};
 	(void)process_usage(w->params.program, &end->usage); // a zombie still reports its CPU times
 	siginfo_t again;
 	struct rusage rusage;

@@ -57,10 +57,9 @@ static uint32_t find(const struct stacks *s, uint32_t node, uint32_t thread) {
 /** `known`: the node's last request. */
 static uint32_t find_beside(const struct stacks *s, const struct stack_at_node *known,
 		uint32_t node, uint32_t thread) {
-	if (!known->stack) {
-		return STACK_NONE;
-	}
-	return is_of(s, known->stack - 1, node, thread) ? known->stack - 1 : find(s, node, thread);
+	return !known->stack                               ? STACK_NONE
+			: is_of(s, known->stack - 1, node, thread) ? known->stack - 1
+													   : find(s, node, thread);
 }
 
 static void put(struct stacks *s, uint32_t stack) {

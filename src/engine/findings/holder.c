@@ -78,10 +78,9 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 /** Of two that hold about the same: the one that allocates most of it, else the inner one. */
 static bool is_further_in(const struct inclusive *a, const struct inclusive *b) {
 	bool a_allocates = a->own > a->bytes / 2, b_allocates = b->own > b->bytes / 2;
-	if (a_allocates || b_allocates) {
-		return a->own > b->own;
-	}
-	return (double)a->depth / (double)a->bytes < (double)b->depth / (double)b->bytes;
+	return a_allocates || b_allocates
+			? a->own > b->own
+			: (double)a->depth / (double)a->bytes < (double)b->depth / (double)b->bytes;
 }
 
 /** The smallest that holds three fifths, or an inner one that differs little from it; or NULL. */

@@ -63,11 +63,11 @@ const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool h
 static const struct name *script_behind(const struct finder *f, uint32_t stack) {
 	struct stack_walk w = walk_of(f, stack);
 	const struct name *site = finder_site(f, stack);
-	if (!f->runs_scripts || site->owner != OWNER_YOURS || site->module.size == 0) {
-		return NULL;
-	}
-	return NEXT_FRAME_THAT(frame, &w,
-			frame->owner == OWNER_YOURS && frame->module.size == 0 && frame->file.size > 0);
+	return !f->runs_scripts || site->owner != OWNER_YOURS || site->module.size == 0
+			? NULL
+			: NEXT_FRAME_THAT(frame, &w,
+					  frame->owner == OWNER_YOURS && frame->module.size == 0 &&
+							  frame->file.size > 0);
 }
 
 /** "ld, no symbols": whose code called an allocation function that has no named caller. */

@@ -190,21 +190,14 @@ static void say_silent(struct quality_writer *w) {
 	}
 }
 
-/** In a tree, the recording may end before processes do: with the program, or by a detach. */
-static void say_running(struct quality_writer *w) {
-	const struct recording *r = w->recording;
-	const uint64_t n = SUM(i, r->processes.n, i > 0 && r->processes.items[i].end_ns == 0);
-	if (n > 0 && r->meta.is_complete) {
-		quality_say(w, "still-running", n,
-				"%s process%s still ran when the recording ended: what %s held then counts as "
-				"never freed",
-				HUMAN_COUNT(n), n == 1 ? "" : "es", n == 1 ? "it" : "they");
-	}
-}
-
 void quality_say_unrecorded(struct quality_writer *w) {
 	const struct recording *r = w->recording;
-	say_running(w);
+	// In a tree, the recording ends with the program, or by a detach
+	const uint64_t n = SUM(i, r->processes.n, i > 0 && r->processes.items[i].end_ns == 0);
+	QUALITY_SAY_IF_ANY(w, "still-running", r->meta.is_complete ? n : 0,
+			"%s process%s still ran when the recording ended: what %s held then counts as never "
+			"freed",
+			HUMAN_COUNT(n), n == 1 ? "" : "es", n == 1 ? "it" : "they");
 	EACH_THAT(image, r->images, image->is_unrecorded) {
 		say_image(w, image);
 	}

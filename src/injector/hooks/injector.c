@@ -68,9 +68,11 @@ static bool open_tracee(struct injector *in, enum injector_start start, bool cla
 
 /** Reuse the resident of an earlier attach, or clean it up and leave it. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
+	const struct resident *r = &in->resident;
 	bool is_clean = false, is_kept = in->resident_at != 0 && resident_is_kept(in);
 	const bool may_wait = !in->only_looks && !in->resident.token[0]; // of one process alone
-	if (in->token[0] && resident_is_joining(in)) {
+	if (in->resident_at != 0 && r->n_forks != 0 && r->pid != in->pid_inside && in->token[0] &&
+			r->state == RESIDENT_ATTACHED && strcmp(r->token, in->token) == 0) {
 		return err_set(err, ERR_LATER, "process %d is about to be recorded", (int)in->pid);
 	}
 	for (unsigned n = 0; is_kept && may_wait && n < KILLED_LOOKS; n++) {

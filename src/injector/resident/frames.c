@@ -85,15 +85,6 @@ static void put_common(struct buffer *out) {
 	end_record(out, 0);
 }
 
-static void put_advance(struct buffer *out, uint64_t n) {
-	if (n < 0x40) {
-		buffer_u8(out, (uint8_t)(DW_CFA_advance_loc | n));
-	} else {
-		buffer_u8(out, DW_CFA_advance_loc4);
-		buffer_u32(out, (uint32_t)n);
-	}
-}
-
 static void put_row(struct buffer *out, const struct frame_row *before,
 		const struct frame_row *row) {
 	if (row->sp != before->sp || (row->sp == 0 && row->bp != before->bp)) {
@@ -132,8 +123,11 @@ static uint64_t put_record(struct buffer *out, const struct flow *f, uint64_t at
 		if (is_same(row, &before) && at != start) {
 			continue;
 		}
-		if (at != told) {
-			put_advance(out, at - told);
+		if (at - told >= 0x40) {
+			buffer_u8(out, DW_CFA_advance_loc4);
+			buffer_u32(out, (uint32_t)(at - told));
+		} else if (at != told) {
+			buffer_u8(out, (uint8_t)(DW_CFA_advance_loc | (at - told)));
 		}
 		put_row(out, &before, row);
 		told = at;

@@ -132,12 +132,6 @@ bool resident_is_kept(const struct injector *in) {
 			helper.start_ticks == r->guardian_ticks;
 }
 
-bool resident_is_joining(const struct injector *in) {
-	const struct resident *r = &in->resident;
-	return in->resident_at != 0 && r->pid != in->pid_inside && r->state == RESIDENT_ATTACHED &&
-			r->n_forks != 0 && strcmp(r->token, in->token) == 0;
-}
-
 bool resident_is_in_use(const struct injector *in) {
 	enum { LOOKS = 40, LOOK_MS = 50, OWNER_DIED = 0x40000000 };
 	struct segment_header first, now;

@@ -15,9 +15,6 @@ bool resident_is_free(const struct injector *in);
 /** Is it another heaptrack's, whose helper lives? */
 bool resident_is_kept(const struct injector *in);
 
-/** Is it a copy of a process recorded with our token, about to ask for its own segment? */
-bool resident_is_joining(const struct injector *in);
-
 /** Is somebody recording by it now? Takes up to two seconds. */
 bool resident_is_in_use(const struct injector *in);
 

@@ -15,9 +15,6 @@
 #include <linux/seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 
 struct segment segment;

@@ -43,10 +43,9 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 static inline uint64_t size_of(const struct inject_frame *f, const struct resident_hook *what) {
 	uint64_t size = f->arguments[what->size];
 	uint64_t bytes;
-	if (what->times == RESIDENT_NO_REGISTER) {
-		return size;
-	}
-	return __builtin_mul_overflow(size, f->arguments[what->times], &bytes) ? SIZE_MAX : bytes;
+	return what->times == RESIDENT_NO_REGISTER                                ? size
+			: __builtin_mul_overflow(size, f->arguments[what->times], &bytes) ? SIZE_MAX
+																			  : bytes;
 }
 
 _Static_assert(offsetof(struct inject_frame, arguments) == INJECT_RDI &&

@@ -32,8 +32,8 @@ struct slice table_column(const struct table_raw *raw, uint32_t wanted) {
 	struct cursor columns = cursor_init(raw->columns);
 	uint64_t id;
 	struct slice bytes;
-	bool is_there = SOME(next_column(&columns, &id, &bytes), id == wanted);
-	return is_there ? bytes : slice_of(raw->columns.data, 0);
+	return SOME(next_column(&columns, &id, &bytes), id == wanted) ? bytes
+																  : slice_of(raw->columns.data, 0);
 }
 
 bool table_count_is_possible(const struct table_raw *raw) {
