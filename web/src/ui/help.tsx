@@ -9,16 +9,15 @@ import { useValue } from './signals.ts';
 export const isHelpOpen = signal(false);
 
 const WORDS: [string, string][] = [
-	['Self, total', 'What a function allocates itself; that and what its callees allocate'],
+	['Self, total', 'What a function allocates itself; with its callees'],
 	['Site', 'What a stack is attributed to: its innermost frame of your own code'],
 	[
 		'Yours, library',
-		'Who a frame belongs to. Consecutive library frames are folded into one grey box: ' +
-		'the outermost name, and how many others it holds',
+		'Who a frame belongs to. Library frames in a row are one grey box: the outermost, +others',
 	],
 	['Short-lived', 'Freed within 16 allocations of their thread or 1 ms'],
 	['Percent', 'Always of what the lens selects'],
-	['Range', 'Snaps outwards to moments at which every number is exact'],
+	['Range', 'Snaps outwards to moments with exact numbers'],
 ];
 
 const MOUSE: [string, string][] = [

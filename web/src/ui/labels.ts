@@ -82,5 +82,5 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 
 /** What the dashed line is. */
 export const residentMeans =
-	"Memory in RAM, with the recorder's; of several processes the sum, with what they share in " +
-	'each. What was not yet written is not in it: the heap can be higher.';
+	"Memory in RAM, with the recorder's; of processes the sum, with what they share in each. " +
+	'What was never written is not in it: the heap can be higher.';

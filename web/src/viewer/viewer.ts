@@ -12,7 +12,7 @@ const START =
 	'massif, DHAT, pprof, V8, jemalloc or tcmalloc, or collapsed stacks; packed by gzip ' +
 	'or zstd or as it is; or a page that heaptrack wrote.</p>' +
 	'<p><input type="file" aria-label="Recording"></p>' +
-	'<p>It is read here, by this page. Nothing is sent anywhere or kept.</p>';
+	'<p>It is read in this page. Nothing is sent or kept.</p>';
 
 /** The next file that somebody chooses or drops. */
 function choose(root: HTMLElement, why: string): Promise<File> {

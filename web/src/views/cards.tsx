@@ -139,7 +139,7 @@ const CARDS: CardKind[] = [
 		none: (p) =>
 			lacksCurves(p)
 				? NOT_IN_FILE
-				: 'No finding is about growth; the chart shows what each function held over time.',
+				: 'No finding is about growth: the chart shows it by function.',
 	},
 ];
 
@@ -270,8 +270,8 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 
 /**
  * What is never freed and grew is both: a card that says nothing of it would deny it. What was
- * freed in the
- * end is no matter of what was not. */
+ * freed in the end is no matter of what was not.
+ */
 function belongs(kind: CardKind, f: Finding): boolean {
 	const grows = f.id === 'never-freed' && (f.numbers['grown_bytes'] ?? 0) > 0;
 	const wasFreed = /^(at-start|allocated-once)$/.test(f.id) && f.numbers['blocks'] === undefined;

@@ -157,7 +157,7 @@ function Remarks({ look }: { look: Look }) {
 				'what is not resident was never touched or is swapped out.'
 			: '',
 		lazy > 0
-			? `${bytes(lazy)} were given back (MADV_FREE), and the kernel has not taken them yet.`
+			? `${bytes(lazy)} were given back (MADV_FREE); the kernel has not taken them yet.`
 			: '',
 		look.limit_used ? `The control group used ${unbroken(look.limit_used)}.` : '',
 		look.swap_bytes > 0 ? `${bytes(look.swap_bytes)} more are swapped out.` : '',

@@ -13,14 +13,15 @@ import {
 import { metrics, type MetricRow } from '../data/metrics.ts';
 import { isTree } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
-import { sum, wholeRanked } from '../data/query.ts';
+import { ask, sum } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { curvesOfGroups, isRuntime, sitesOf, sumsBySite, type Sites } from '../data/series.ts';
-import { change, profile, selected, view } from '../state.ts';
+import { change, kept, lens, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, namesApart, percent } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
 import { NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
+import { useResting } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
 
@@ -83,17 +84,22 @@ function TopTable({ kind }: { kind: MetricRow }) {
 	const p = profile.value;
 	const { counted, share } = kind;
 	const hasCurves = !lacksCurves(p);
-	const whole = wholeRanked(p, kind.name);
+	const asked = useResting(lens);
+	const of = kept.value;
 	const sites = sitesOf(p, kind.name);
-	const [weights, blocks] = counted ? [whole.blocks, whole.bytes] : [whole.bytes, whole.blocks];
-	const { n, rows, runtime } = useMemo(() => rankSites(p, sites, weights, blocks), [p]);
+	const { n, rows, runtime, total } = useMemo(() => {
+		const { weights, bytes, blocks } = ask(p, { ...asked, metric: kind.name }, of);
+		return {
+			...rankSites(p, sites, weights, counted ? bytes : blocks),
+			total: sum(weights),
+		};
+	}, [p, asked.range, of]);
 	const listed = useMemo(() => (runtime ? [...rows, runtime] : rows), [rows]);
-	const total = sum(weights);
 	const curves = useMemo(() => {
 		const rowOf = sites.name.map((_, key) => (isRuntime(sites, key) ? -1 : key));
-		const keys = Int32Array.from(sites.keys, (key) => rowOf[key]!);
+		const keys = Int32Array.from(sites.keys, (key, s) => (!of || of[s] ? rowOf[key]! : -2));
 		return curvesOfGroups(p, keys, [...rows.map((site) => site.key), -1]);
-	}, [p]);
+	}, [rows]);
 	const told = namesApart(rows.map((site) => site.name));
 	const rest = total - [...rows, runtime].reduce((sum, s) => sum + (s?.weight ?? 0), 0);
 	const select = (site: Site) => {
