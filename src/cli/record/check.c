@@ -50,14 +50,6 @@ static enum check_libc judge_shared(struct slice file, char *text, size_t size) 
 	return CHECK_GLIBC;
 }
 
-static enum check_libc judge_static(struct slice file, char *text, size_t size) {
-	static const char tunables[] = "GLIBC_TUNABLES"; // glibc reads it at its start
-	bool is_glibc = memmem(file.data, file.size, tunables, strlen(tunables)) != NULL;
-	(void)snprintf(text, size, "static%s: the recorder is injected, not preloaded",
-			is_glibc ? " (glibc)" : " (not glibc's)");
-	return is_glibc ? CHECK_GLIBC : CHECK_OTHER_LIBC;
-}
-
 /** Which C library a process has, and in `text` what follows from that. Reads its files. */
 static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 	char name[PATH_MAX];
@@ -73,7 +65,11 @@ static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 	} else if (is_shared) {
 		kind = judge_shared(buffer_view(&file), text, size);
 	} else {
-		kind = judge_static(buffer_view(&file), text, size);
+		static const char tunables[] = "GLIBC_TUNABLES"; // glibc reads it at its start
+		bool is_glibc = memmem(file.data, file.size, tunables, strlen(tunables)) != NULL;
+		(void)snprintf(text, size, "static%s: the recorder is injected, not preloaded",
+				is_glibc ? " (glibc)" : " (not glibc's)");
+		kind = is_glibc ? CHECK_GLIBC : CHECK_OTHER_LIBC;
 	}
 	return kind;
 }

@@ -49,16 +49,18 @@ static void note_own_heap(struct run *run, const char *program) {
 
 /** The row of what is executed, perhaps by a link that names it. 0: not known. */
 static uint32_t command_of(struct run *run, uint32_t exe) {
+	if (exe == 0) {
+		return 0;
+	}
 	struct tree *t = run->tree;
 	char real[PATH_MAX];
-	const char *path = (const char *)run->texts.items[exe].data;
-	path = realpath(path, real) ?: path;
+	const char *called = (const char *)run->texts.items[exe].data;
+	const char *path = realpath(called, real) ?: called;
 	const struct rec_command command = {.exe = texts_id_of(&run->texts, path),
-			.name = texts_id_of(&run->texts,
-					path_base_name((const char *)run->texts.items[exe].data))};
+			.name = texts_id_of(&run->texts, path_base_name(called))};
 	const struct rec_command *known = FIND_IN(c, t->commands,
 			c->exe == command.exe && c->name == command.name);
-	if (known) { // an unknown one in row 0
+	if (known) {
 		return (uint32_t)(known - t->commands.items);
 	}
 	(void)vec_add(&t->commands, command);
