@@ -756,10 +756,15 @@ int main(void) {
 """
 
 
-def test_a_copy_that_may_not_ask_lives_on(tools, tmp_path):
-    """It was killed at the system call by which the recorder asks for its memory."""
+BY_PRCTL = "prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)"
+
+
+@pytest.mark.parametrize("way", [BY_PRCTL, "syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)"])
+def test_a_copy_that_may_not_ask_lives_on(tools, tmp_path, way):
+    """It was killed at the system call by which the recorder asks for its memory. libseccomp calls seccomp."""
     source, program = tmp_path / "sandbox.c", tmp_path / "sandbox"
-    source.write_text(COPIES_IN_A_SANDBOX)
+    assert BY_PRCTL in COPIES_IN_A_SANDBOX
+    source.write_text(COPIES_IN_A_SANDBOX.replace(BY_PRCTL, way))
     subprocess.run(["gcc", "-o", program, source], check=True)
     recording = record(tools, program)
     assert recording.status == 3, repr(recording)

@@ -188,8 +188,12 @@
 	}                                  \
 	REPLACE_MAPPING(call, BREAKS, mapping_break(), 0, 0, 0, 0)
 
+// An operation of seccomp is a mode of prctl's less 1; without a filter, libseccomp only asks
 #define REPLACE_CALLS(call, number, a, b, c, d, e)                                    \
 	const enum resident_what does = mapping_of_call(number);                          \
+	if (unlikely(number == __NR_seccomp) && c != 0 && switch_is_on_or_paused()) {     \
+		segment_note_prctl(PR_SET_SECCOMP, (uint64_t)a + 1);                          \
+	}                                                                                 \
 	if (likely(does == RESIDENT_CALLS)) {                                             \
 		if (likely(!segment_is_exec(number))) {                                       \
 			return call;                                                              \
