@@ -147,7 +147,7 @@ static void add_silent(struct children *c, pid_t pid, uint64_t start_ticks, bool
 	struct child *child = add(c);
 	if (child) {
 		child->pid = (uint32_t)pid;
-		child->pid_inside = (uint32_t)process_pid_inside(pid);
+		child->pid_inside = (uint32_t)(process_pid_inside(pid) ?: pid); // it may be gone
 		child->pid_space = process_pid_space(pid);
 		child->start_ticks = start_ticks;
 		child->is_fork = is_fork;
