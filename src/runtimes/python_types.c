@@ -60,8 +60,7 @@ static bool is_dict_table(const uint64_t words[PYTHON_HEAD_WORDS], uint64_t byte
 uint32_t python_type_of(struct python_types *t, const uint64_t words[PYTHON_HEAD_WORDS],
 		uint64_t bytes) {
 	for (unsigned before = 0; before < 5 && (before + 2) * 8 <= bytes; before += 2) {
-		uint64_t count = words[before], type = words[before + 1];
-		uint64_t number = count & ~FLAGS_OF_COUNT;
+		uint64_t count = words[before], type = words[before + 1], number = count & ~FLAGS_OF_COUNT;
 		bool may_be = (number > 0 && number < REFERENCES_MOST) || number >> 31 == 1;
 		uint64_t known = may_be ? map_get(&t->known, type) : NO_TYPE;
 		bool is_new = known == 0 && t->layout != NULL;

@@ -274,8 +274,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	const struct wire_event *const begin = entry_at(r, ring, at);
 	const struct wire_event *const end = begin + n;
 	const struct wire_event *e = begin;
-	const uint64_t phase = wire_phase(at, wire_ring_log2(ring));
-	const uint64_t label_ns = r->label_ns;
+	const uint64_t phase = wire_phase(at, wire_ring_log2(ring)), label_ns = r->label_ns;
 	const uint32_t thread = r->thread;
 	struct tries *const tries = r->source->tries;
 	struct trace_event *out = order_room(o);

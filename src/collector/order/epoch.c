@@ -81,8 +81,7 @@ static bool is_alone(const struct order *o) {
 }
 
 static void give(struct order *o, uint64_t epoch) {
-	uint64_t number = wire_epoch_number(epoch) + 1;
-	uint64_t given = wire_epoch(number, o->busy->owner);
+	uint64_t number = wire_epoch_number(epoch) + 1, given = wire_epoch(number, o->busy->owner);
 	if (atomic_compare_exchange_strong(&o->common->epoch, &epoch, given)) {
 		o->newest_epoch = given;
 		o->epoch_most = number + 1;

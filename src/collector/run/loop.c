@@ -47,8 +47,7 @@ static uint64_t quiet_nap_ns(const struct pace *pace, uint64_t now_ns) {
 
 // Sleep, but keep the time label current, from which the target takes the time
 static void nap(struct run *run, struct pace *pace) {
-	uint64_t now_ns = clock_now_ns();
-	uint64_t quiet_ns = quiet_nap_ns(pace, now_ns);
+	uint64_t now_ns = clock_now_ns(), quiet_ns = quiet_nap_ns(pace, now_ns);
 	*pace = (struct pace){.since_ns = now_ns};
 	if (quiet_ns > 0) {
 		clock_sleep_ns(quiet_ns);

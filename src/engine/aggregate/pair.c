@@ -329,8 +329,7 @@ static ATTR_INLINE bool plain_free(struct aggregate *a, struct tally *t,
 /** One of the thread's blocks moves to a free address, from a known stack. */
 static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
-	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
-	uint32_t newest = t->id->pending;
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread), newest = t->id->pending;
 	if (stack == STACK_NONE || !newest || t->has_numbers || !is_free(a, t, e->ptr) ||
 			!is_own(a, t, a->pendings.items[newest].block)) {
 		return false;

@@ -158,8 +158,7 @@ static struct rec_size usual_size(const struct stack *s, uint32_t stack,
 /** Add each stack's usual size, and sort its sizes. ends[stack]: where they end. */
 static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct rec_size *all,
 		struct recording *out) {
-	uint32_t n = 0;
-	uint32_t at = 0;
+	uint32_t n = 0, at = 0;
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		struct rec_size *own = &all[at];
 		uint32_t n_own = ends[i] - at;

@@ -35,8 +35,7 @@ static uint32_t at_new_size(struct sizes *z, struct stack *s, uint32_t stack, ui
 		s->n_sizes += size != 0;
 		return add(z, hash_of(stack, size, 0), (struct size_count){.stack = stack, .size = size});
 	}
-	uint64_t smallest = class_of(size);
-	uint64_t hash = hash_of(stack, smallest, 1);
+	uint64_t smallest = class_of(size), hash = hash_of(stack, smallest, 1);
 	uint32_t i = find(z, hash, stack, smallest, 1);
 	return i != INDEX_NONE
 			? i

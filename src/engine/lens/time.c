@@ -38,8 +38,7 @@ static void find_peak(struct lens *l, const struct recording *r) {
 	while (valley > 0 && e[valley - 1].bytes < e[valley].bytes) {
 		valley--;
 	}
-	uint64_t base = valley >= 0 ? e[valley].bytes : 0;
-	uint64_t gone = base + (e[peak].bytes - base) / 10;
+	uint64_t base = valley >= 0 ? e[valley].bytes : 0, gone = base + (e[peak].bytes - base) / 10;
 	int32_t end = peak + 1;
 	while (end < (int32_t)r->edges.n && e[end].bytes > gone) {
 		end++;

@@ -47,8 +47,7 @@ static void scale(const struct dump *d, uint64_t *blocks, uint64_t *bytes) {
 	if (d->rate <= 1 || *blocks == 0) {
 		return;
 	}
-	double mean = (double)*bytes / (double)*blocks;
-	double factor = 1 / -expm1(-mean / (double)d->rate);
+	double mean = (double)*bytes / (double)*blocks, factor = 1 / -expm1(-mean / (double)d->rate);
 	double most = 0x1p62;
 	*blocks = (uint64_t)fmin(most, (double)*blocks * factor + 0.5);
 	*bytes = (uint64_t)fmin(most, (double)*bytes * factor + 0.5);

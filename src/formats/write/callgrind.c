@@ -34,8 +34,7 @@ struct document {
 };
 
 static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t callee) {
-	uint32_t function = d->functions.of_frame[frame];
-	uint32_t line = d->p->frames.items[frame].line;
+	uint32_t function = d->functions.of_frame[frame], line = d->p->frames.items[frame].line;
 	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
 	uint32_t id = VEC_FIND_OR_ADD(&d->cost_ids, &d->costs, hash, c,
 			c->function == function && c->line == line && c->callee == callee,

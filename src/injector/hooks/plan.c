@@ -24,8 +24,7 @@ enum {
 /** A gap in reach of a jump from all of [low, high), out of the way of heap and stacks. 0: none. */
 static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t high,
 		uint64_t bytes) {
-	uint64_t best = 0, best_distance = UINT64_MAX;
-	uint64_t gap_low = LOWEST;
+	uint64_t best = 0, best_distance = UINT64_MAX, gap_low = LOWEST;
 	for (size_t i = 0; i <= s->mappings.n; i++) {
 		uint64_t gap_high = i < s->mappings.n ? s->mappings.items[i].start : MACHINE_ADDRESS_END;
 		bool is_usable = gap_high > gap_low && gap_high - gap_low >= bytes + 2 * GAP_MARGIN;

@@ -37,8 +37,7 @@ void injector_leave(pid_t pid) {
 }
 
 bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
-	const uint64_t until_ns = clock_now_ns() + START_PATIENCE_NS;
-	const uint64_t gap_ns = 5000000;
+	const uint64_t until_ns = clock_now_ns() + START_PATIENCE_NS, gap_ns = 5000000;
 	bool is_expected = true;
 	enum tracee_wait wait;
 	do {

@@ -32,8 +32,7 @@ void put_left(struct buffer *out, struct slice s, size_t width) {
 		return;
 	}
 	// The end of a name tells more than its start: a third before the gap, the rest behind
-	size_t before = (width - 1) / 3, behind = width - 1 - before;
-	size_t cut = byte_at(s, n - behind);
+	size_t before = (width - 1) / 3, behind = width - 1 - before, cut = byte_at(s, n - behind);
 	visible_put(out, slice_of(s.data, byte_at(s, before)));
 	buffer_text(out, "…");
 	visible_put(out, slice_from(s, cut));

@@ -22,8 +22,7 @@ static struct slice called_as(const struct page *p, struct slice exe) {
 	if (!blank || slice_equal(path_base(all), exe)) {
 		return path_base(all);
 	}
-	size_t word = (size_t)(blank - all.data);
-	size_t base = path_base(slice_of(all.data, word)).size;
+	size_t word = (size_t)(blank - all.data), base = path_base(slice_of(all.data, word)).size;
 	return slice_of(all.data + word - base, all.size - word + base);
 }
 

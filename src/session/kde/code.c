@@ -111,8 +111,7 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	const struct kde_range *loaded = FIND_IN(r, k->ranges, ip >= r->start && ip < r->end);
 	uint32_t module = loaded ? loaded->module : 0;
-	uint64_t pc = pc_of(k, ip);
-	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
+	uint64_t pc = pc_of(k, ip), hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
 	return VEC_FIND_OR_ADD(&k->location_index, &k->locations, hash, l,
 			l->pc == pc && l->module == module, (struct rec_location){.pc = pc, .module = module});
 }

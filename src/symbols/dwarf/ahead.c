@@ -37,8 +37,7 @@ static void note_set(struct wanted *w, struct cursor set, bool is_wide) {
 	size_t bytes = length_bytes + (size_t)(set.at - start);
 	(void)cursor_bytes(&set, -bytes & (2 * ADDRESS_BYTES - 1));
 	while (cursor_left(&set) >= 2 * ADDRESS_BYTES && w->n_left > 0) {
-		uint64_t from = cursor_u64(&set);
-		uint64_t length = cursor_u64(&set);
+		uint64_t from = cursor_u64(&set), length = cursor_u64(&set);
 		note_range(w, from, length, unit);
 	}
 }

@@ -60,9 +60,7 @@ static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
 
 /** A unit's row in a package's index, from 1; 0: none. */
 static uint32_t index_row(struct slice slots, struct slice rows, uint32_t n_slots, uint64_t id) {
-	uint64_t mask = n_slots - 1;
-	uint64_t step = (id >> 32 & mask) | 1;
-	uint64_t i = id & mask;
+	uint64_t mask = n_slots - 1, step = (id >> 32 & mask) | 1, i = id & mask;
 	for (uint32_t tries = 0; tries < n_slots; tries++, i = (i + step) & mask) {
 		uint64_t at_slot = entry_at(slots, i, 8), row = entry_at(rows, i, 4);
 		if (at_slot == id && row) {

@@ -18,8 +18,7 @@ struct record {
 
 bool jit_dump_is_of(struct slice header, uint32_t pid) {
 	struct cursor c = cursor_init(header);
-	uint32_t magic = cursor_u32(&c), version = cursor_u32(&c);
-	uint32_t bytes = cursor_u32(&c);
+	uint32_t magic = cursor_u32(&c), version = cursor_u32(&c), bytes = cursor_u32(&c);
 	(void)cursor_u64(&c); // the machine, and padding
 	uint32_t its_pid = cursor_u32(&c);
 	return !c.failed && magic == MAGIC && version == VERSION && bytes >= JIT_DUMP_HEADER_BYTES &&

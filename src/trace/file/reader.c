@@ -130,8 +130,7 @@ static void tell_facts(struct trace_facts *out, const struct scan *s) {
 bool trace_read(struct recording *out, struct trace_facts *facts, const struct trace_source *src,
 		uint64_t max_bytes, struct err *err) {
 	struct load l = {.src = src, .max_bytes = max_bytes ? max_bytes : DEFAULT_MAX_BYTES};
-	bool ok = false;
-	bool may_change = true;
+	bool ok = false, may_change = true;
 	for (int looks = 0; !ok && may_change && looks < MAX_LOOKS; looks++) {
 		SCOPED(scan) scan;
 		if (!scan_file(&scan, src, l.max_bytes, err)) {

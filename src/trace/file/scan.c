@@ -118,8 +118,7 @@ static bool look(struct window *w, uint64_t at, size_t n, struct slice *out, str
 		w->at = at;
 		w->n = got <= sizeof w->bytes ? got : sizeof w->bytes;
 	}
-	size_t skip = (size_t)(at - w->at);
-	size_t left = w->n - skip;
+	size_t skip = (size_t)(at - w->at), left = w->n - skip;
 	*out = slice_of(w->bytes + skip, left < n ? left : n);
 	return true;
 }

@@ -16,8 +16,7 @@ static uint32_t up_to(uint32_t from, uint32_t n) {
 }
 
 static uint32_t encode_strings(struct buffer *out, const struct recording *r, uint32_t from) {
-	uint32_t to = from;
-	uint32_t end = up_to(from, r->strings.n);
+	uint32_t to = from, end = up_to(from, r->strings.n);
 	for (size_t text = 0; to < end && text < PIECE_TEXT; to++) {
 		text += r->strings.items[to].size;
 	}

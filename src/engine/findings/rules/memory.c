@@ -93,8 +93,7 @@ static bool is_kept(const struct recording *r, struct kept *k) {
 	if (!has_pages(m) || k->bytes < LARGE_BYTES || k->bytes < own_rss(m) / 2) {
 		return false;
 	}
-	const uint64_t now = m->look->time_ns;
-	const uint64_t before = now - now / LONG;
+	const uint64_t now = m->look->time_ns, before = now - now / LONG;
 	k->most_bytes = heap_since(r, m, before);
 	k->since_ns = 0;
 	EACH_WHILE(e, r->edges, e->end_ns <= before) {

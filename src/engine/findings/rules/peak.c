@@ -239,10 +239,8 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	finder_put(f, "bytes", h->bytes);
 	finder_put(f, "peak_bytes", s->peak_bytes);
 	finder_put(f, "peak_ns", s->peak_time_ns);
-	bool is_copied = put_twins(f, h);
-	bool has_doubled = say_doubling(f, h->tags, place);
-	bool has_time = !(f->r->missing & REC_TIME);
-	bool is_spike = has_time && put_spike(f, h->curve);
+	bool is_copied = put_twins(f, h), has_doubled = say_doubling(f, h->tags, place);
+	bool has_time = !(f->r->missing & REC_TIME), is_spike = has_time && put_spike(f, h->curve);
 	if (has_time) {
 		put_what_if(f);
 	}
