@@ -137,20 +137,20 @@ char *human_span(char out[HUMAN_MAX], uint64_t ns) {
 	return ns < 1000000 ? strcpy(out, "less than 1 ms") : human_duration(out, ns);
 }
 
-char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole) {
-	double p = whole ? 100.0 * (double)part / (double)whole : 0;
-	if (part == 0 || whole == 0) {
-		(void)snprintf(out, HUMAN_MAX, "0 %%");
-	} else if (p < 0.1) {
-		(void)snprintf(out, HUMAN_MAX, "< 0.1 %%");
-	} else if (p < 9.95) {
-		(void)snprintf(out, HUMAN_MAX, "%.1f %%", p);
-	} else if (part < whole && p > 99) {
-		(void)snprintf(out, HUMAN_MAX, "99 %%");
-	} else {
-		(void)snprintf(out, HUMAN_MAX, "%.0f %%", p);
-	}
+char *human_share(char out[HUMAN_MAX], uint64_t part, uint64_t whole, int decimals) {
+	const double p = whole ? 100.0 * (double)part / (double)whole : 0, least = decimals ? 0.1 : 1;
+	const bool is_part = part > 0 && part < whole;
+	(void)snprintf(out, HUMAN_MAX, is_part && p < least ? "<%.*f" : "%.*f", decimals,
+			is_part && p < least                 ? least
+					: is_part && p > 100 - least ? 100 - least
+												 : p);
 	return out;
+}
+
+char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole) {
+	const double p = whole ? 100.0 * (double)part / (double)whole : 0;
+	return p > 0 && p < 0.1 ? strcpy(out, "< 0.1 %")
+							: strcat(human_share(out, part, whole, p > 0 && p < 9.95), " %");
 }
 
 char *human_classic(char out[HUMAN_MAX], uint64_t bytes) {

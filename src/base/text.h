@@ -236,6 +236,9 @@ char *human_duration(char out[HUMAN_MAX], uint64_t ns);
 /** The same for a length of time, as exact as event times are: "less than 1 ms". */
 char *human_span(char out[HUMAN_MAX], uint64_t ns);
 
+/** For table columns, without the sign: "<1" and "99" ("<0.1" and "99.9") if not none, not all. */
+char *human_share(char out[HUMAN_MAX], uint64_t part, uint64_t whole, int decimals);
+
 /** "85 %", "0.4 %" below ten, "< 0.1 %"; "0 %" only for none; "100 %" only for all. */
 char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole);
 
@@ -244,13 +247,14 @@ char *human_classic(char out[HUMAN_MAX], uint64_t bytes);
 
 #define HUMAN_ROOM ((char[HUMAN_MAX]){0})
 
-#define HUMAN_BYTES(bytes)         human_bytes(HUMAN_ROOM, bytes)
-#define HUMAN_COMPACT(bytes)       human_compact(HUMAN_ROOM, bytes)
-#define HUMAN_COUNT(n)             human_count(HUMAN_ROOM, n)
-#define HUMAN_DURATION(ns)         human_duration(HUMAN_ROOM, ns)
-#define HUMAN_SPAN(ns)             human_span(HUMAN_ROOM, ns)
-#define HUMAN_PERCENT(part, whole) human_percent(HUMAN_ROOM, part, whole)
-#define HUMAN_CLASSIC(bytes)       human_classic(HUMAN_ROOM, bytes)
+#define HUMAN_BYTES(bytes)                 human_bytes(HUMAN_ROOM, bytes)
+#define HUMAN_COMPACT(bytes)               human_compact(HUMAN_ROOM, bytes)
+#define HUMAN_COUNT(n)                     human_count(HUMAN_ROOM, n)
+#define HUMAN_DURATION(ns)                 human_duration(HUMAN_ROOM, ns)
+#define HUMAN_SPAN(ns)                     human_span(HUMAN_ROOM, ns)
+#define HUMAN_PERCENT(part, whole)         human_percent(HUMAN_ROOM, part, whole)
+#define HUMAN_SHARE(part, whole, decimals) human_share(HUMAN_ROOM, part, whole, decimals)
+#define HUMAN_CLASSIC(bytes)               human_classic(HUMAN_ROOM, bytes)
 
 /** "1 block", "118,943 blocks". */
 #define COUNTED(n, what) \

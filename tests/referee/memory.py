@@ -280,7 +280,7 @@ def judge_parts(referee, look, lines):
                "  --by type says what its blocks are of Python's objects" if look.row["has"] & TYPES else None,
                f"  its control group used {use_of(look.group)}" if look.group else None]
     for line in lines:
-        form = re.fullmatch(r"  (.+?)…? +([\d.]+[KMGT]?) +([\d.]+)", line)
+        form = re.fullmatch(r"  (.+?)…? +([\d.]+[KMGT]?) +(<?[\d.]+)", line)
         if not form:
             if line not in remarks or ("could not" in line) == look.has_pages:
                 wrong.append(f"text: a line on memory that the referee does not know: {line}")
@@ -309,7 +309,8 @@ def judge_parts(referee, look, lines):
 
 
 def figures_of(value, rss):
-    return in_table(value), f"{100 * value / rss:.1f}" if rss else "0.0"
+    share = 100 * value / rss if rss else 0
+    return in_table(value), "<0.1" if 0 < share < 0.1 else f"{min(share, 99.9) if value < rss else share:.1f}"
 
 
 def judge_remark(referee, look, name, remark, line):

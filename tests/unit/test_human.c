@@ -54,6 +54,13 @@ static void says_percent_without_lying(void **state) {
 	assert_string_equal(human_percent(out, 99999, 100000), "99 %"); // not all
 	assert_string_equal(human_percent(out, 7, 7), "100 %");
 	assert_string_equal(human_percent(out, 7, 0), "0 %");
+	assert_string_equal(human_percent(out, 3, 2), "150 %");
+	assert_string_equal(human_share(out, 0, 10, 1), "0.0");
+	assert_string_equal(human_share(out, 1, 100000, 1), "<0.1");
+	assert_string_equal(human_share(out, 99999, 100000, 1), "99.9");
+	assert_string_equal(human_share(out, 1, 1000, 0), "<1");
+	assert_string_equal(human_share(out, 999, 1000, 0), "99");
+	assert_string_equal(human_share(out, 7, 7, 0), "100");
 }
 
 static void says_what_kde_says(void **state) {

@@ -62,21 +62,21 @@ static void prints_the_page(void **state) {
 			"    101.0 kB.\n"
 			"\n"
 			"PEAK, by function                                                  bytes      % of bytes      blocks\n"
-			"  make_row()    app.cpp:12              <- spike() <- main         16.0M             100           1\n"
-			"  parse()       app.cpp:33              <- main                    40.4K               0         400\n"
-			"  (the runtime itself: libc.so.6)                                    100               0           1\n"
+			"  make_row()    app.cpp:12              <- spike() <- main         16.0M              99           1\n"
+			"  parse()       app.cpp:33              <- main                    40.4K              <1         400\n"
+			"  (the runtime itself: libc.so.6)                                    100              <1           1\n"
 			"\n"
 			"NEVER FREED                                                        bytes      % of bytes      blocks\n"
-			"  parse()       app.cpp:33              <- main                   101.0K             100       1,000\n"
-			"  (the runtime itself: libc.so.6)                                    100               0           1\n"
+			"  parse()       app.cpp:33              <- main                   101.0K              99       1,000\n"
+			"  (the runtime itself: libc.so.6)                                    100              <1           1\n"
 			"\n"
 			"TEMPORARY: freed before their thread's next allocation             bytes  % of temporary   temporary\n"
 			"  parse()       app.cpp:33              <- main                      400             100          50\n"
 			"\n"
 			"ALLOCATIONS                                                        bytes      % of calls       calls\n"
-			"  parse()       app.cpp:33              <- main                   151.9K             100       1,550\n"
-			"  make_row()    app.cpp:12              <- spike() <- main         32.0M               0           2\n"
-			"  (the runtime itself: libc.so.6)                                    100               0           1\n"
+			"  parse()       app.cpp:33              <- main                   151.9K              99       1,550\n"
+			"  make_row()    app.cpp:12              <- spike() <- main         32.0M              <1           2\n"
+			"  (the runtime itself: libc.so.6)                                    100              <1           1\n"
 			"\n"
 			"more: heaptrack_print --full | --html OUT | --tree | --help\n"
 			"\n"
@@ -246,7 +246,7 @@ static size_t lines_of_memory(void) {
 #define HEAP_PARTS \
 	"MEMORY at 500 ms: RSS 19.0 MB, 95 % of its peak                                      bytes  % of RSS\n" \
 	"  live blocks (of 16.0 MB asked for)                                                 14.0M      73.7\n" \
-	"  rounded up by malloc                                                               10.0K       0.1\n" \
+	"  rounded up by malloc                                                               10.0K      <0.1\n" \
 	"  free between live blocks                                                           90.0K       0.5\n" \
 	"  free, kept by malloc (1.0 kB given back, not taken yet)                           400.0K       2.1\n"
 // clang-format on

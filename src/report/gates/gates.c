@@ -188,10 +188,6 @@ static struct run_value *values_of(struct gate_runs runs, enum gate_number numbe
 	return values;
 }
 
-static double share_of(const struct run_value *v) {
-	return v->whole > 0 ? v->value / v->whole : 0;
-}
-
 /** The lower of two in the middle: always an actual run's number. */
 static const struct run_value *median(const struct run_value *values, uint32_t n) {
 	return &values[(n - 1) / 2];
@@ -278,7 +274,8 @@ static void say_value(struct buffer *s, const struct gate *g, const struct run_v
 		buffer_printf(s, " (median of %" PRIu32 " runs)", runs.n);
 	}
 	if (g->limit == GATE_SHARE) {
-		buffer_printf(s, ", %.1f %% of %s", share_of(our) * 100,
+		buffer_printf(s, ", %s %% of %s",
+				HUMAN_SHARE((uint64_t)our->value, (uint64_t)our->whole, 1),
 				g->number >= GATE_RSS ? "RSS" : "the allocations");
 	}
 }
@@ -303,7 +300,9 @@ static bool check_gate(struct checking *k, const struct gate *g, struct buffer *
 				our->is_missing ? "the file" : "the base");
 		return true;
 	}
-	double value = g->limit == GATE_SHARE ? share_of(our) : our->value;
+	double value = g->limit != GATE_SHARE ? our->value
+			: our->whole > 0              ? our->value / our->whole
+										  : 0;
 	double limit = g->limit == GATE_MORE  ? theirs->value + g->value
 			: g->limit == GATE_MORE_SHARE ? theirs->value * (1 + g->value)
 										  : g->value;

@@ -20,10 +20,9 @@ struct writer {
 
 /** Cuts the label to its column, and frees it. */
 static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
-	double all = (double)w->m.look->rss_bytes;
 	put_cut_padded(w->out, buffer_view(label), w->width - BYTES_COLUMN - SHARE_COLUMN);
 	put_right(w->out, HUMAN_COMPACT(bytes), BYTES_COLUMN);
-	put_right(w->out, FORMAT(16, "%.1f", all > 0 ? 100.0 * (double)bytes / all : 0), SHARE_COLUMN);
+	put_right(w->out, HUMAN_SHARE(bytes, w->m.look->rss_bytes, 1), SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
 	buffer_finish(label);
 }

@@ -51,9 +51,8 @@ static struct columns share_out(const struct page *p, size_t widest_name) {
 static void put_numbers(struct page *p, const struct lens_costs *costs,
 		const struct lens_costs *total, enum lens_metric metric) {
 	uint64_t whole = lens_metric_weight(metric, total), part = lens_metric_weight(metric, costs);
-	double share = whole ? 100.0 * (double)part / (double)whole : 0;
 	put_right(p->out, HUMAN_COMPACT(costs->bytes), BYTES_COLUMN);
-	put_right(p->out, FORMAT(8, "%.0f", share), PERCENT_COLUMN);
+	put_right(p->out, HUMAN_SHARE(part, whole, 0), PERCENT_COLUMN);
 	bool is_known = !(p->r->missing & lens_metrics[metric].blocks.number);
 	put_right(p->out, is_known ? HUMAN_COUNT(costs->blocks) : "", BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
@@ -158,8 +157,7 @@ void page_put_tables(struct page *p, size_t lines, size_t most) {
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t all = metrics_of_report(metrics), n = most < all ? most : all;
 	// Title, "more", runtime and an empty line surround the rows; the peak gets twice as many
-	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0;
-	size_t others = rows / (n + 1);
+	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0, others = rows / (n + 1);
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
 	size_t peak = rows + others > others * n ? rows + others - others * n : MIN;
 	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;

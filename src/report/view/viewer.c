@@ -57,11 +57,10 @@ void viewer_put_head(struct viewer *v, const char *what) {
 }
 
 void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
-	uint64_t all = lens_weight(v->lens, &v->result.total);
-	double share = all ? 100.0 * (double)lens_weight(v->lens, c) / (double)all : 0;
-	const char *percent = FORMAT(16, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
+	uint64_t all = lens_weight(v->lens, &v->result.total), part = lens_weight(v->lens, c);
+	bool is_small = part > 0 && (double)part < (double)all * 0.0995;
 	put_right(v->out, HUMAN_COMPACT(c->bytes), ROW_BYTES);
-	put_right(v->out, percent, share_width(v->lens));
+	put_right(v->out, HUMAN_SHARE(part, all, is_small), share_width(v->lens));
 	put_right(v->out, viewer_has_blocks(v) ? HUMAN_COUNT(c->blocks) : "", ROW_BLOCKS);
 	buffer_text(v->out, "  ");
 }
