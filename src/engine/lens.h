@@ -104,7 +104,7 @@ struct lens lens_whole(void);
 bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
 		struct err *err);
 
-/** Is there a process of the tree that `process=NAME` selects? */
+/** Is there a process of the tree that `process=NAME` selects, told apart from others? */
 bool lens_has_process(const struct recording *r, struct slice name);
 
 /** Find the range of `l->time` among the edges of another recording. */

@@ -80,8 +80,10 @@ static bool is_process(const struct recording *r, uint32_t process, uint32_t com
 }
 
 bool lens_has_process(const struct recording *r, struct slice name) {
-	return ANY(i, r->processes.n, is_process(r, i, 0, name)) ||
-			ANY(i, r->commands.n, is_process(r, 0, i, name));
+	const struct rec_stack *s = r->stacks.items;
+	return ANY(i, r->commands.n, is_process(r, 0, i, name)) ||
+			ANY(i, r->stacks.n, is_process(r, rec_thread_process(r, s[i].thread), 0, name)) ||
+			ANY(i, r->processes.n, !r->processes.items[i].allocations && is_process(r, i, 0, name));
 }
 
 static void leave_out_by_processes(const struct lens *l, const struct recording *r,

@@ -120,7 +120,9 @@ static bool read_processes(struct reader *rd, struct slice value) {
 	}
 	return read_list(rd, value, rd->processes, &l->n_processes) &&
 			(ALL(k, l->n_processes - first, lens_has_process(r, rd->processes[first + k])) ||
-					err_set(rd->err, ERR_USAGE, "no such process; --processes lists them"));
+					err_set(rd->err, ERR_USAGE,
+							"no such process, or its stacks are not told apart from those of "
+							"others; --processes lists processes and their commands"));
 }
 
 static bool read_grades(struct reader *rd, struct slice value) {

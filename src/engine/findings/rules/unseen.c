@@ -30,6 +30,13 @@ static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 	return own > 0 && own >= all / 10 * 9;
 }
 
+static void put_thread(struct finder *f, const struct rec_thread *t) {
+	const char *form = t->tid ? "thread %.*s (%u)"
+			: t->name         ? "ended threads %.*s"
+							  : "other threads";
+	SAY(f, form, SLICE_ARG(f->r->strings.items[t->name]), t->tid);
+}
+
 void find_handed_over(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct rec_handover *best = MOST(h, r->handovers, h->from != h->to ? h->blocks : 0);
@@ -40,10 +47,10 @@ void find_handed_over(struct finder *f) {
 	}
 	const struct rec_thread *to = &r->threads.items[best->to];
 	const struct place *p = place_handed_over(f, best);
-	SAY(f, "%s blocks (%s) allocated by thread %.*s (%u) were freed by thread %.*s (%u)",
-			HUMAN_COUNT(best->blocks), HUMAN_BYTES(best->bytes),
-			SLICE_ARG(r->strings.items[from->name]), from->tid,
-			SLICE_ARG(r->strings.items[to->name]), to->tid);
+	SAY(f, "%s blocks (%s) allocated by ", HUMAN_COUNT(best->blocks), HUMAN_BYTES(best->bytes));
+	put_thread(f, from);
+	SAY(f, " were freed by ");
+	put_thread(f, to);
 	if (p) {
 		SAY(f, "; ");
 		say_place(f, p, BY_ALLOCATIONS, "allocations", "", NULL);
