@@ -371,7 +371,7 @@ def test_the_lens_selects_processes(tools, tmp_path):
     assert selected(f"cat,{first['pid']}") == made_by["cat"] + made[first["id"]]
     assert many_are_told_apart(tools, program)
 
-    for term, why in (("tre", "no such process; --processes lists them"), ("999999999", "no such process")):
+    for term, why in (("tre", "no such process, or its stacks are not told apart"), ("999999999", "no such process")):
         assert why in tools.print(recording.file, "--tree", "--lens", f"process={term}", status=1).stderr
     alone = tools.record(program, "a100", name="alone")
     assert "use heaptrack --children" in tools.print(alone.file, "--tree", "--lens", "process=tree", status=1).stderr
@@ -792,6 +792,21 @@ def test_what_processes_leave_is_told_by_process(tools, n):
         assert "1.0 MB" in said and "left by" not in said, said
     else:
         assert "4 of 4 blocks, 1.6 MB, left by 4 processes at their ends, at most 1.0 MB by one" in said, said
+
+
+def test_processes_that_are_merged_are_not_one(tools):
+    """What more than 1,024 groups of ended threads left was said to be left by one process."""
+    loop = f"i=0; while [ $i -lt 1600 ]; do {tools.victim('tree')} a20000w; i=$((i+1)); done"
+    recording = record(tools, "sh", "-c", loop)
+    known = recording.json()
+    left, = (f for f in known["findings"] if f["numbers"].get("bytes") == 1600 * 20000)
+    n = re.search(r"1,600 of 1,600 blocks, 32\.0 MB, left by at least ([\d,]+) processes at their ends\.", left["text"])
+    assert n and 500 <= int(n[1].replace(",", "")) < 1600, left["text"]
+    pids = [process["pid"] for process in known["processes"] if process["command"] == "tree"]
+    lens = f"m=never-freed&process={pids[-1]}"
+    refused = tools.print(recording.file, "--by", "site", "--lens", lens, status=1).stderr
+    assert "or its stacks are not told apart from those of others; --processes lists" in refused, refused
+    assert "20.0K" in recording.report("--by", "site", "--lens", f"m=never-freed&process={pids[0]}")
 
 
 @pytest.mark.parametrize("options", [(), ("--children",)])

@@ -22,9 +22,11 @@ GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?P<to_end> to the end)?|"
 OLD_FREED = rf"(?:; meanwhile (?:(?P<old_freed>{BYTES})|(?P<old_blocks>{COUNT}) blocks) from before the attach were freed)?"
 FREED = rf"(?:(?P<at_end>; freed only at the end)|; held until (?P<until>{TIME}))?"
 TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) were freed"
+ONCE = rf"(?:allocated once,|{PERCENT} of it allocated)"
+TOP_ONCE = rf"(?:(?P<top>{BYTES}) were allocated once,|{PERCENT} of (?P<top_of>{BYTES}) were allocated)"
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
-        rf"(?:{GROWTH}{OLD_FREED}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
-        rf"stopped growing after (?P<stopped>{TIME})|nearly all of it allocated after (?P<after>{TIME})|"
+        rf"(?:{GROWTH}{OLD_FREED}|{ONCE} in the first (?P<within>{TIME})|{ONCE} at (?P<once>{TIME})|"
+        rf"(?:nearly )?stopped growing after (?P<stopped>{TIME})|nearly all of it allocated after (?P<after>{TIME})|"
         rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?(?:the last of it )?allocated by (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
         rf"(?P<itself> for itself(?P<alone>: the program's own code holds nothing)?)?(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
@@ -38,9 +40,9 @@ OF_RSS = rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of RSS\)"
 RUNNING = rf"(?:; (?P<running>{BYTES}) of it while (?P<runner>.+?) ran)?"
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
-    "at-start": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, in the first (?P<reached>{TIME}), "
+    "at-start": rf"{KEPT}|(?P<who2>.+): {TOP_ONCE} in the first (?P<reached>{TIME}), "
                 rf"and held (?:(?P<at_end>to the end)|(?P<since>since)|until (?P<until>{TIME}))\.",
-    "allocated-once": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, at (?P<began>{TIME}), "
+    "allocated-once": rf"{KEPT}|(?P<who2>.+): {TOP_ONCE} at (?P<began>{TIME}), "
                       rf"and held (?:(?P<at_end>to the end)|(?P<since>since)|until (?P<until>{TIME}))\.",
     "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}{FREED}\.",
     "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?{FREED}\.",
@@ -446,7 +448,7 @@ class Sentence(memory_sentences.OfMemory):
         self.number("stopped_ns", *reached)
         self.number("reached_ns", *reached)
         reached = reached[-1]
-        if {"reached", "began"} & set(said) and "were allocated once" in self.finding["text"]:
+        if {"reached", "began"} & set(said) and "were allocated" in self.finding["text"]:
             came = self.came_since(reached + r.run_ns // 50)
             if came > top / 5:
                 self.wrong("not once: so much came later", came)

@@ -133,6 +133,7 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 	bool is_start = c->start_ns != UINT64_MAX && f->to_ns - start <= (run - start) / 10;
 	bool is_once = f->to_ns - f->from_ns < run / 33;
 	f->shape = is_start ? CURVE_AT_START : is_once ? CURVE_ONCE : CURVE_STOPPED;
+	f->once_bytes = c->bytes[reached] - (f->shape == CURVE_ONCE && began ? c->bytes[began - 1] : 0);
 	return is_start || is_once ||
 			(reached >= began + 5 && largest_step(c, began, reached, f->top_bytes) < 0.3);
 }

@@ -120,6 +120,18 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 	return most_kept_ns(f, p) <= f->r->meta.duration_ns / 10;
 }
 
+/** "allocated once, at 5.0 ms", or "92 % of it allocated at ..." if the rest came otherwise. */
+static void put_at_once(struct finder *f, const struct curve_facts *c, const char *what) {
+	const bool is_start = c->shape == CURVE_AT_START, is_all = c->once_bytes >= c->top_bytes;
+	SAY(f, is_all ? "%s" : "%s of ", is_all ? "" : HUMAN_PERCENT(c->once_bytes, c->top_bytes));
+	SAY(f, "%s%sallocated%s %s %s",
+			what             ? what
+					: is_all ? ""
+							 : "it ",
+			what ? " were " : "", is_all ? " once," : "", is_start ? "in the first" : "at",
+			HUMAN_DURATION(is_start ? c->to_ns : c->from_ns));
+}
+
 /** How the kept bytes came about. */
 static void put_kept_shape(struct finder *f, const struct place *p, const struct curve_facts *c) {
 	if (c->shape == CURVE_GREW) {
@@ -127,12 +139,11 @@ static void put_kept_shape(struct finder *f, const struct place *p, const struct
 		if (replaces_old(f, p, c)) {
 			put_freed_before(f);
 		}
-	} else if (c->shape == CURVE_AT_START) {
-		SAY(f, "allocated once, in the first %s", HUMAN_DURATION(c->to_ns));
-	} else if (c->shape == CURVE_ONCE) {
-		SAY(f, "allocated once, at %s", HUMAN_DURATION(c->from_ns));
+	} else if (c->shape == CURVE_AT_START || c->shape == CURVE_ONCE) {
+		put_at_once(f, c, NULL);
 	} else if (c->shape == CURVE_STOPPED) {
-		SAY(f, "stopped growing after %s", HUMAN_DURATION(c->to_ns));
+		SAY(f, "%sstopped growing after %s", c->once_bytes < c->top_bytes ? "nearly " : "",
+				HUMAN_DURATION(c->to_ns));
 		finder_put(f, "stopped_ns", c->to_ns);
 	} else if (c->shape == CURVE_AT_END) {
 		SAY(f, "nearly all of it allocated after %s", HUMAN_DURATION(c->from_ns));
@@ -147,18 +158,23 @@ static void put_kept_shape(struct finder *f, const struct place *p, const struct
 	}
 }
 
-/** Say how many processes left it at their ends. Gives what else is live plus the most of one. */
+/**
+ * Say how many processes left it at their ends; at least how many, where threads of several were
+ * merged (row 0). Gives what else is live plus the most of one that is told apart.
+ */
 static uint64_t put_left(struct finder *f, const struct place *p) {
-	uint64_t *left = FINDER_NEW(f, uint64_t, f->r->processes.n);
+	uint64_t *left = FINDER_NEW(f, uint64_t, f->r->processes.n), most = 0, n = 0;
 	EACH_STACK_OF(i, f, p) {
 		const struct rec_stack *s = &f->r->stacks.items[i];
-		left[rec_thread_process(f->r, s->thread)] += s->left_bytes;
+		const uint32_t process = rec_thread_process(f->r, s->thread);
+		n += process > 0 && left[process] == 0 && s->left_bytes > 0;
+		left[process] += s->left_bytes;
+		RAISE_TO(most, process > 0 ? left[process] : 0);
 	}
-	const uint64_t most = *MOST_OF(at, left, f->r->processes.n + 1ul, *at);
-	const uint32_t n = (uint32_t)SUM(i, f->r->processes.n, left[i] > 0);
 	if (n > 1) {
-		SAY(f, ", left by %" PRIu32 " processes at their ends, at most %s by one", n,
-				HUMAN_BYTES(most));
+		SAY(f, ", left by %s%s processes at their ends%s", left[0] ? "at least " : "",
+				HUMAN_COUNT(n),
+				left[0] ? "" : FORMAT(64, ", at most %s by one", HUMAN_BYTES(most)));
 	}
 	return p->live_bytes - p->left_bytes + most;
 }
@@ -272,9 +288,8 @@ static void say_stopped(struct finder *f, const struct place *p, const struct cu
 }
 
 static void say_once(struct finder *f, const struct curve_facts *c) {
-	bool is_start = c->shape == CURVE_AT_START;
-	SAY(f, ": %s were allocated once, %s %s", HUMAN_BYTES(c->top_bytes),
-			is_start ? "in the first" : "at", HUMAN_DURATION(is_start ? c->to_ns : c->from_ns));
+	SAY(f, ": ");
+	put_at_once(f, c, HUMAN_BYTES(c->top_bytes));
 	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
 		SAY(f, ", and held since");
 	} else if (c->is_freed && is_held_to_end(f, c)) {
@@ -332,11 +347,6 @@ static bool is_allocated_once(const struct finder *f, const struct place *p,
 			came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
 }
 
-/** Edges catch only some of many short bursts: few long ones. Allocated bytes tell them apart. */
-static bool are_all_bursts(const struct place *p, const struct curve_facts *c) {
-	return p->allocated_bytes / 2 <= c->n_bursts * c->top_bytes;
-}
-
 static bool is_worth_saying(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	const uint64_t part = kinds[c->shape].part;
@@ -344,9 +354,10 @@ static bool is_worth_saying(const struct finder *f, const struct place *p,
 		return c->shape == CURVE_GREW && c->top_bytes - c->from_bytes >= MIN_RUNTIME_BYTES;
 	}
 	bool is_once = c->shape == CURVE_AT_START || c->shape == CURVE_ONCE;
+	// Edges catch only some of many short bursts: few long ones. Allocated bytes tell them apart
 	return part > 0 && c->top_bytes >= MIN_GROWN_BYTES &&
 			c->top_bytes >= f->r->summary.peak_bytes / part &&
-			(c->shape != CURVE_BURSTS || are_all_bursts(p, c)) &&
+			(c->shape != CURVE_BURSTS || p->allocated_bytes / 2 <= c->n_bursts * c->top_bytes) &&
 			(!is_once || is_allocated_once(f, p, c));
 }
 
