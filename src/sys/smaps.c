@@ -205,8 +205,7 @@ static void drop_zeros(uint64_t *words, size_t n, uint64_t *n_shared) {
 
 /** False: too many ranges. What cannot be read is not there: it was unmapped meanwhile. */
 static bool read_words(struct pagemap *out, int fd, const struct smaps_area *a) {
-	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), words[BATCH];
-	uint64_t bytes = a->end - a->start;
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), words[BATCH], bytes = a->end - a->start;
 	if (bytes >> LARGE_SHIFT != 0 && a->rss_bytes < bytes / SPARSE) {
 		out->skipped_bytes += a->rss_bytes;
 		return true;

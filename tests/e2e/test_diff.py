@@ -285,3 +285,12 @@ def test_views_of_one_recording_are_refused(tools, tmp_path):
         assert done.status == 1 and "cannot compare recordings" in done.stderr, repr(done)
     done = tools.run(tools.heaptrack_print, "-d", file, "-d", file, "--html", tmp_path / "x.html", file)
     assert done.status == 1 and "one BASE" in done.stderr, repr(done)
+
+
+def test_what_the_comparison_of_blocks_does_not_count_is_refused(tools):
+    """It said m=mapped and compared blocks; views compare mappings."""
+    made = tools.record(tools.victim("tree"), "a20000w")
+    words = ("-d", made.file, "--lens", "m=mapped")
+    refused = tools.print(made.file, *words, status=1)
+    assert "lens: m=mapped is compared by views, e.g. with --tree" in refused.stderr, repr(refused)
+    assert "mapped, by call tree" in tools.print(made.file, *words, "--tree").stdout

@@ -66,6 +66,11 @@ static bool open_side(struct comparing *c, struct side *s, const char *const *fi
 						c->err)) {
 			return false;
 		}
+		const enum lens_metric metric = s->lenses[i].metric;
+		if (c->o->layout != LAYOUT_VIEW && lens_metrics[metric].of != METRIC_OF_BLOCKS) {
+			return err_set(c->err, ERR_USAGE, "lens: m=%s is compared by views, e.g. with --tree",
+					lens_metric_names[metric]);
+		}
 		s->runs[i] = (struct diff_input){&session->recording, session->names, &s->lenses[i]};
 	}
 	return true;

@@ -53,8 +53,7 @@ static void keep(struct run *run) {
 			(n_events == run->last_events && run->last_events > 0 && !namer_pending(run->names))) {
 		return;
 	}
-	uint64_t start_ns = clock_now_ns();
-	uint64_t start_cpu_ns = clock_thread_cpu_ns();
+	uint64_t start_ns = clock_now_ns(), start_cpu_ns = clock_thread_cpu_ns();
 	struct recording *r = run_state(run, false);
 	struct keeper_cost cost = keeper_cost(run->keeper);
 	keeper_give(run->keeper, r);

@@ -277,6 +277,5 @@ enum curve_waves curve_find_waves(const struct curve *live, const struct curve *
 
 uint64_t curve_first_ns(const struct curve *c, double part) {
 	uint64_t ns = c->times_ns[first_with(c, (double)top_of(c) * part)];
-	uint64_t start = c->times_ns[c->n - 1] / 20;
-	return ns > start ? ns : start;
+	return RAISE_TO(ns, c->times_ns[c->n - 1] / 20);
 }

@@ -48,8 +48,7 @@ void put_window(struct finder *f, const struct curve_facts *c) {
 
 /** Did `came` of the `live` bytes or blocks replace `freed` ones from before the attach? */
 static bool is_replaced(uint64_t came, uint64_t live, uint64_t freed) {
-	uint64_t rise = live > freed ? live - freed : 0;
-	return freed > 0 && freed >= came / 2 && rise < came / 2;
+	return freed > 0 && freed >= came / 2 && (live > freed ? live - freed : 0) < came / 2;
 }
 
 /**

@@ -44,8 +44,8 @@ static void say_mapped(struct finder *f, uint32_t command) {
 		}
 	}
 	if (most && of[most->function_id] > all / 10 && !slice_equal(most->function, who)) {
-		SAY(f, "; of %s that %.*s mapped in all, %s mapped %s", HUMAN_BYTES(all), SLICE_ARG(who),
-				name_words(f, most), HUMAN_PERCENT(of[most->function_id], all));
+		SAY(f, "; of %s that %.*s mapped or reserved in all, %s mapped %s", HUMAN_BYTES(all),
+				SLICE_ARG(who), name_words(f, most), HUMAN_PERCENT(of[most->function_id], all));
 	}
 }
 
