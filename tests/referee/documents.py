@@ -422,7 +422,7 @@ ANSWERS = {
     "the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
     "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|"
                   rf"heap grew +{BYTES}  (?:at most, )?between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {SPAN}, \S",
-    "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|"
+    "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated|{COUNT} of {COUNT} blocks?|"
                        r"nothing grew|grew)\b",
     "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}
 

@@ -17,7 +17,7 @@ from figures import BYTES, SPAN, TIME
 BRIEFLY = {"node", "convert", "sqlite3", "redis", "clang", "ffmpeg-video"}
 ANSWERS = {
     "head": r"recording whole|incomplete: ",
-    "peak": rf"{BYTES}\n+.*\b(holds?|held|were allocated once)\b",
+    "peak": rf"{BYTES}\n+.*\b(holds?|held|were allocated)\b",
     "growing": rf"([+≤] ?{BYTES}(/s| in {SPAN})|0 B in {SPAN})\n+(.|\n)*({BYTES}/s|from {TIME} to {TIME}|stopped growing|\bgrew\b)",
 }
 
