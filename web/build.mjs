@@ -20,7 +20,14 @@ const { minify } = packages('terser');
 const SMALLER = {
 	ecma: 2020,
 	// Unsafe: symbols made strings, function expressions as constructors. Neither is here
-	compress: { passes: 4, pure_getters: false, unsafe: true, unsafe_arrows: true },
+	compress: {
+		passes: 4,
+		pure_getters: false,
+		unsafe: true,
+		unsafe_arrows: true,
+		sequences: false, // statements pack better
+		lhs_constants: false,
+	},
 };
 
 // What the page alone knows is called something shorter: names in two words, handlers of its own

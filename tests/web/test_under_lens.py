@@ -13,6 +13,11 @@ def number(text):
     return int(re.match(r"[\d,]+", text)[0].replace(",", ""))
 
 
+def as_bytes(text):
+    figure, unit = re.match(r"([\d.]+) (B|kB|MB)", text).groups()
+    return float(figure) * {"B": 1, "kB": 1e3, "MB": 1e6}[unit]
+
+
 @pytest.fixture(scope="module")
 def see(pages, browse):
     def run(name, *wanted):
@@ -89,3 +94,18 @@ def test_who_allocated_in_a_range(see, ask, pages):
     rows = view["tables"]["Who allocated the blocks of the range"]
     made = ask(pages.recording("demo"), f"m=allocations&{RANGE}")["totals"]["allocations"]
     assert sum(number(row["allocations"]) for row in rows) == made > 1000, rows
+
+
+@pytest.mark.parametrize("words", [RANGE, "focus=leakyParse", "t=0.2-0.4&q=leakyParse"])
+def test_overview(see, ask, pages, words):
+    """Cards and tables have the program's figures for the lens."""
+    view, = see("demo", f"overview:{words}")
+    cards = dict(view["cards"])
+    of = {metric: ask(pages.recording("demo"), f"m={metric}&{words}")["totals"]
+          for metric in ("peak", "never-freed", "allocations")}
+    for title, metric in (("Peak", "peak"), ("Never freed", "never-freed")):
+        assert as_bytes(cards[title]) == pytest.approx(of[metric]["bytes"], rel=0.002), (title, cards)
+        rows = next(rows for name, rows in view["tables"].items() if name.startswith(title))
+        assert sum(number(row["blocks"]) for row in rows) == of[metric]["blocks"] > 0, rows
+    rows = next(rows for rows in view["tables"].values() if rows and "% of allocations" in rows[0])
+    assert sum(number(row["calls"]) for row in rows) == of["allocations"]["allocations"], rows

@@ -16,7 +16,7 @@ export function LensLink({ of, word, text }: LensLinkProps) {
 		<button
 			class="link"
 			aria-pressed={isOn}
-			title={`Show only ${of} of this name, in every view that follows the lens`}
+			title={`Show only ${of} of this name`}
 			onClick={() =>
 				change({ [of]: isOn ? chosen.filter((each) => each !== word) : [...chosen, word] })
 			}

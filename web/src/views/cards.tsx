@@ -3,10 +3,12 @@ import { parseLens } from '../data/lens.ts';
 import { isNamed } from '../data/match.ts';
 import { lacks, lacksCurves, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/missing.ts';
 import { ownFindings, type Finding, type Profile } from '../data/profile.ts';
+import { ask, sum } from '../data/query.ts';
 import { batch } from '../signal.ts';
-import { profile, selected } from '../state.ts';
+import { kept, lens, profile, selected } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span, unbroken } from '../ui/format.ts';
 import { sentence } from '../ui/labels.ts';
+import { useResting } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
 /**
@@ -43,7 +45,7 @@ function briefOf(p: Profile): number {
 function inNoFinding({ summary, page }: Profile['facts']): string {
 	const { noise_bytes, noise_blocks } = page;
 	const blocks = plural(summary.never_freed_blocks - noise_blocks, 'block');
-	const own = `${bytes(summary.never_freed_bytes - noise_bytes)} in ${blocks}, in no finding`;
+	const own = `${bytes(summary.never_freed_bytes - noise_bytes)} in ${blocks}`;
 	return noise_bytes ? `${own}; the rest is the runtime's own.` : `${own}.`;
 }
 
@@ -139,7 +141,7 @@ const CARDS: CardKind[] = [
 		none: (p) =>
 			lacksCurves(p)
 				? NOT_IN_FILE
-				: 'No finding is about growth: the chart shows it by function.',
+				: 'No finding is about growth.',
 	},
 ];
 
@@ -221,10 +223,17 @@ function showPeak(lens: string): void {
 function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	const p = profile.value;
 	const [main, ...more] = findings;
-	const number = kind.number(p, main);
-	const lens = main?.lens || kind.lens;
-	const hasRange = /(^|&)t=/.test(lens);
-	const without = lens.replace(/(^|&)t=[^&]*/, '').replace(/^&/, '');
+	const whole = kind.number(p, main);
+	const under = useResting(lens);
+	const stacks = useResting(kept);
+	// Peak and never freed: the metric under the lens
+	const number =
+		/^[pn]/.test(kind.id) && whole !== 'unknown' && (under.range || stacks)
+			? bytes(sum(ask(p, { ...under, metric: kind.id }, stacks).bytes))
+			: whole;
+	const link = main?.lens || kind.lens;
+	const hasRange = /(^|&)t=/.test(link);
+	const without = link.replace(/(^|&)t=[^&]*/, '').replace(/^&/, '');
 	return (
 		<section class="panel card" aria-labelledby={`card-${kind.id}`}>
 			<h2 id={`card-${kind.id}`}>{kind.title}</h2>
@@ -249,7 +258,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 						onClick={() =>
 							kind.id === 'peak'
 								? showPeak(without)
-								: follow(hasRange ? without : lens, kind.view)
+								: follow(hasRange ? without : link, kind.view)
 						}
 					>
 						{kind.action}
@@ -257,7 +266,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 					{(hasRange || kind.id === 'peak') && p.edges.n > 0 && (
 						<button
 							class="link"
-							onClick={() => follow(hasRange ? lens : 't=peak', 'timeline')}
+							onClick={() => follow(hasRange ? link : 't=peak', 'timeline')}
 						>
 							Select range
 						</button>

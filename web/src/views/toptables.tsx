@@ -84,20 +84,20 @@ function TopTable({ kind }: { kind: MetricRow }) {
 	const p = profile.value;
 	const { counted, share } = kind;
 	const hasCurves = !lacksCurves(p);
-	const asked = useResting(lens);
-	const of = kept.value;
+	const l = useResting(lens); // not while a range is dragged
+	const stacks = useResting(kept);
 	const sites = sitesOf(p, kind.name);
 	const { n, rows, runtime, total } = useMemo(() => {
-		const { weights, bytes, blocks } = ask(p, { ...asked, metric: kind.name }, of);
-		return {
-			...rankSites(p, sites, weights, counted ? bytes : blocks),
-			total: sum(weights),
-		};
-	}, [p, asked.range, of]);
+		const a = ask(p, { ...l, metric: kind.name }, stacks);
+		const ranked = rankSites(p, sites, a.weights, counted ? a.bytes : a.blocks);
+		return { ...ranked, total: sum(a.weights) };
+	}, [p, l.range, stacks]);
 	const listed = useMemo(() => (runtime ? [...rows, runtime] : rows), [rows]);
 	const curves = useMemo(() => {
 		const rowOf = sites.name.map((_, key) => (isRuntime(sites, key) ? -1 : key));
-		const keys = Int32Array.from(sites.keys, (key, s) => (!of || of[s] ? rowOf[key]! : -2));
+		const keys = Int32Array.from(sites.keys, (key, s) =>
+			!stacks || stacks[s] ? rowOf[key]! : -2,
+		);
 		return curvesOfGroups(p, keys, [...rows.map((site) => site.key), -1]);
 	}, [rows]);
 	const told = namesApart(rows.map((site) => site.name));
