@@ -62,20 +62,6 @@ def test_never_freed(see, ask, pages):
     assert any("never freed;" in hint for hint in view["hints"]), view["hints"]
 
 
-def test_tables_of_the_overview(see, ask, pages):
-    recording = pages.recording("demo")
-    text = ask(recording)["sites"]["allocations"][0]["stack"][0]["function"]
-    for lens in (RANGE, f"q={text}"):
-        view, = see("demo", f"overview:{lens}")
-        for title, column, metric, total in (("Allocations", "calls", "allocations", "allocations"),
-                                             ("Never freed, by function", "blocks", "never-freed", "blocks")):
-            theirs = ask(recording, f"m={metric}&{lens}")["totals"][total]
-            assert title in view["tables"], list(view["tables"])
-            rows = view["tables"][title]
-            assert sum(number(row[column]) for row in rows) == theirs, (lens, title, rows)
-            assert theirs < ask(recording, f"m={metric}")["totals"][total], "the lens makes a difference"
-
-
 def test_strip_and_timeline(see, ask, pages):
     """All that leakyParse allocates is alive at the end, which is its largest."""
     flame, timeline = see("demo", "flame:focus=leakyParse", "timeline:focus=leakyParse")

@@ -59,7 +59,7 @@ function HeapChart() {
 						drag to select, or type <RangeField />
 					</>
 				) : (
-					'reading what each function held…'
+					'reading…'
 				)
 			}
 		>
