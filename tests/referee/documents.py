@@ -341,11 +341,13 @@ def judge_tables(referee, tables):
         parts = {(in_table(p["bytes"]), f"{p['blocks']:,}") for p in referee.naming.parts(metric)}
         total = 0
         for row in rows:
-            form = re.fullmatch(r"  (.*?) +([\d.]+[KMGT]?) +(\d+) +([\d,]+)", row)
+            form = re.fullmatch(r"  (.*?) +([\d.]+[KMGT]?) +(<1|\d+) +([\d,]+)", row)
             if not form:
                 wrong.append(f"text: a row of {metric} that the referee does not know: {row}")
                 continue
             total += int(form[4].replace(",", ""))
+            if form[3] == "0" and form[2] != "0" or form[3] == "100" and len(rows) > 1:
+                wrong.append(f"text: a share of {metric} is rounded to none or to all: {row}")
             is_site = not form[1].startswith(("…", "(the runtime"))
             if is_site and (form[2], form[4]) not in parts:
                 wrong.append(f"text: no site of {metric} has {form[2]} in {form[4]}: {row}")
