@@ -58,7 +58,7 @@ async function* fetched(address: string): AsyncGenerator<Bytes> {
 	const answer = await fetch(address);
 	if (!answer.ok) {
 		throw new Error(
-			`the program did not give the profile: ${answer.status}`,
+			`the server gave no profile: ${answer.status}`,
 		);
 	}
 	const reader = answer.body!.getReader();

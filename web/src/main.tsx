@@ -80,6 +80,6 @@ if (document.documentElement.classList.contains('js')) {
 } else {
 	giveUp(
 		root,
-		'This browser cannot unpack the profile; use Chrome 103, Firefox 113, Safari 16.4 or later',
+		'This browser is too old: use Chrome 103, Firefox 113, Safari 16.4 or later',
 	);
 }

@@ -150,6 +150,9 @@ export function setMetric(metric: Metric): void {
 	change({ metric });
 }
 
+/** A range that is dragged where each answer takes longer than a picture: asked once it rests. */
+export const dragged = signal<Range | null>(null);
+
 export function setRange(range: Range | null): void {
 	change({ range });
 }

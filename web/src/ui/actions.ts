@@ -193,7 +193,7 @@ const others: Action[] = [
 	},
 	{
 		key: 'M',
-		text: 'Set a mark at the cursor or the end of the range',
+		text: 'Mark the cursor or the end of the range',
 		run: setMark,
 	},
 	{
@@ -229,7 +229,7 @@ const others: Action[] = [
 	},
 	{
 		key: '',
-		text: 'Copy the command that prints the same: heaptrack_print --lens',
+		text: 'Copy the command that prints it: heaptrack_print --lens',
 		run: () => {
 			const words = lensText(state.profile.value, state.lens.value).replace(/'/g, "'\\''");
 			void copyText(`heaptrack_print --lens '${words}' FILE`);
@@ -267,7 +267,7 @@ const others: Action[] = [
 	},
 	{
 		key: '',
-		text: 'River: the heap over time in bands, each a link to its function',
+		text: 'River: the heap over time in bands',
 		run: () =>
 			batch(() => {
 				state.isRiver.value = true;

@@ -10,13 +10,13 @@ export const isHelpOpen = signal(false);
 
 const WORDS: [string, string][] = [
 	['Self, total', 'What a function allocates itself; with its callees'],
-	['Site', 'What a stack is attributed to: its innermost frame of your own code'],
+	['Site', 'What a stack is attributed to: the innermost frame of your code'],
 	[
 		'Yours, library',
-		'Who a frame belongs to. Library frames in a row are one grey box: the outermost, +others',
+		'Whose a frame is. Library frames in a row are one grey box: the outermost, +others',
 	],
 	['Short-lived', 'Freed within 16 allocations of their thread or 1 ms'],
-	['Percent', 'Always of what the lens selects'],
+	['Percent', 'Of what the lens selects'],
 	['Range', 'Snaps outwards to moments with exact numbers'],
 ];
 
@@ -24,7 +24,7 @@ const MOUSE: [string, string][] = [
 	['click', 'select: details beside the view'],
 	['double-click, Enter', 'zoom into a box, open a row'],
 	['Backspace, u', 'zoom out, to the caller'],
-	['Shift+click, Space', 'show one run of library frames, or fold it again'],
+	['Shift+click, Space', 'show or fold one run of library frames'],
 	['Alt+click', 'hide a function'],
 	['arrows, j k, Page, Home, End', 'move; left and right close and open'],
 	['e, *, −', 'open a chain, open all below, close'],

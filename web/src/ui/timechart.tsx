@@ -2,12 +2,12 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { rangeOf, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
-import { isBinary, isClock, lens, marks, profile, setRange } from '../state.ts';
+import { dragged, isBinary, isClock, lens, marks, profile, setRange } from '../state.ts';
 import { bytes, clock, duration, moment } from './format.ts';
 import { markLabel } from './marks.ts';
 import { themeTurn } from './theme.ts';
 import { drawPlot, frameOf, valueAt, type Frame, type Line, type Look } from './plot.ts';
-import { useRead, useValue } from './signals.ts';
+import { REST_MS, useRead, useValue } from './signals.ts';
 import { useSize } from './size.ts';
 
 export type { Line } from './plot.ts';
@@ -54,6 +54,18 @@ export function lookOf(
 	};
 }
 
+const LIVE_NODES = 50000; // of a stack tree: up to here a drag is answered picture by picture
+
+const shownRange = () => dragged.value ?? lens.value.range;
+
+/** What was dragged is asked for. */
+function settle(): void {
+	if (dragged.value) {
+		setRange(dragged.value);
+		dragged.value = null;
+	}
+}
+
 /** Curves over the run of a program. Dragging chooses a range, at once; a click clears it. */
 export function TimeChart(props: TimeChartProps) {
 	const canvas = useRef<HTMLCanvasElement>(null);
@@ -62,7 +74,7 @@ export function TimeChart(props: TimeChartProps) {
 	const { width } = useSize(canvas);
 	const [hover, setHover] = useState<Spot | null>(null);
 	const hasBinary = useValue(isBinary);
-	const range = useRead(() => lens.value.range);
+	const range = useRead(shownRange);
 	const marked = useValue(marks);
 	const turn = useValue(themeTurn);
 	const hasClock = useValue(isClock);
@@ -74,6 +86,7 @@ export function TimeChart(props: TimeChartProps) {
 	);
 	const drag = useRef<(Spot & { x: number }) | null>(null);
 	const request = useRef(0);
+	const rest = useRef(0);
 	const spotOf = (event: PointerEvent): Spot => {
 		const r = plot.current!.getBoundingClientRect();
 		const share = Math.min(Math.max(0, event.clientX - r.left), r.width) / r.width;
@@ -91,7 +104,7 @@ export function TimeChart(props: TimeChartProps) {
 			event.preventDefault();
 		}
 	};
-	/** A drag becomes a range while it lasts. */
+	/** A drag becomes a range while it lasts, or when it rests. */
 	const onMove = (event: PointerEvent) => {
 		const [from, here] = [drag.current, spotOf(event)];
 		point(here);
@@ -99,7 +112,9 @@ export function TimeChart(props: TimeChartProps) {
 			const { min, max } = Math;
 			cancelAnimationFrame(request.current);
 			request.current = requestAnimationFrame(() => {
-				setRange(rangeOf(p.edges, min(from.ns, here.ns), max(from.ns, here.ns)));
+				dragged.value = rangeOf(p.edges, min(from.ns, here.ns), max(from.ns, here.ns));
+				clearTimeout(rest.current);
+				rest.current = setTimeout(settle, p.nodes.n > LIVE_NODES ? REST_MS : 0);
 				props.onBand?.(max(0, min(from.value, here.value)), max(from.value, here.value));
 			});
 		}
@@ -107,11 +122,13 @@ export function TimeChart(props: TimeChartProps) {
 	const onUp = (event: PointerEvent) => {
 		if (drag.current && Math.abs(drag.current.x - event.clientX) < 3) {
 			cancelAnimationFrame(request.current);
+			dragged.value = null;
 			setRange(null);
 			props.onPick?.(drag.current.ns);
 			props.onBand?.(0, 0);
 		}
 		drag.current = null;
+		settle();
 	};
 
 	useLayoutEffect(() => {
@@ -193,7 +210,7 @@ function place(
 ): void {
 	const p = profile.value;
 	const e = p.edges;
-	const { range } = lens.value;
+	const range = shownRange();
 	const x = (ns: number) => (ns / frame.endNs) * frame.width;
 	const at = (edge: number) => (edge < 0 ? 0 : edge < e.n ? e.timeNs[edge]! : frame.endNs);
 	const parts: HTMLElement[] = [];

@@ -60,7 +60,7 @@ const CARDS: CardKind[] = [
 		action: 'Heap at the peak',
 		number: (p) => (lacks(p, PEAK) ? 'unknown' : bytes(p.facts.summary.peak_bytes)),
 		none: (p) =>
-			lacks(p, PEAK) ? NOT_IN_FILE : 'No single function holds a large part of it.',
+			lacks(p, PEAK) ? NOT_IN_FILE : 'No single function holds much of it.',
 	},
 	{
 		id: 'never-freed',

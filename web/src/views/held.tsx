@@ -11,7 +11,7 @@ import { Table, type Column } from '../ui/table.tsx';
 const GRADES: Record<string, string> = {
 	held: 'held',
 	held_inside: 'held inside: only by pointers into the block',
-	disguised: 'held in disguise: by pointers with flags, at odd addresses, or in the kernel',
+	disguised: 'held in disguise: by flagged or odd pointers, or in the kernel',
 	unreachable: 'unreachable: nothing points to them',
 	owned: 'only unreachable blocks point to them',
 	cycle: 'cycles: only they themselves lead to each other',

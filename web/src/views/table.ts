@@ -18,14 +18,14 @@ export const VIEWS: readonly View[] = [
 	{
 		id: 'overview',
 		name: 'Overview',
-		hint: 'Summary: what matters, in sentences',
+		hint: 'What matters, in sentences',
 		Part: Overview,
 		isEarly: true,
 	},
 	{
 		id: 'flame',
 		name: 'Flame graph',
-		hint: 'Flame graph: top-down, bottom-up, around a function',
+		hint: 'Top-down, bottom-up, around a function',
 		Part: FlameView,
 		isEarly: true,
 		hasStrip: always,
@@ -44,7 +44,7 @@ export const VIEWS: readonly View[] = [
 	{
 		id: 'timeline',
 		name: 'Timeline',
-		hint: 'Consumed, allocations and temporary allocations over time',
+		hint: 'The heap and allocations over time',
 		Part: TimelineView,
 		hasStrip: () => isRiver.value,
 		hasDetails: always,
@@ -52,7 +52,7 @@ export const VIEWS: readonly View[] = [
 	{
 		id: 'sizes',
 		name: 'Sizes & lifetimes',
-		hint: 'Sizes of allocations, and how long they live',
+		hint: 'Sizes of blocks, and how long they live',
 		Part: SizesView,
 		hasStrip: always,
 		hasDetails: always,
@@ -60,7 +60,7 @@ export const VIEWS: readonly View[] = [
 	{
 		id: 'never-freed',
 		name: 'Never freed & growth',
-		hint: 'Leaks and what grows: stacks that were never freed, suppressions',
+		hint: 'Leaks, what grows, suppressions',
 		Part: GrowthView,
 		hasStrip: always,
 		hasDetails: always,
@@ -77,7 +77,7 @@ export const VIEWS: readonly View[] = [
 	{
 		id: 'memory',
 		name: 'Memory',
-		hint: 'Where RSS goes: live blocks, what malloc keeps, what is mapped, code and files',
+		hint: 'Where RSS goes: blocks, what malloc keeps, mappings, files',
 		Part: MemoryView,
 		isEarly: true,
 		hasStrip: always,
