@@ -311,7 +311,7 @@ def run(path):
         subprocess.run([path], close_fds=False)
     except OSError:
         pass
-time.sleep(WAIT)
+WAIT
 [run('/no/such/program') for _ in range(20)]
 DOES
 time.sleep(0.5)
@@ -320,10 +320,19 @@ WAYS = {"fork": "copies('FILE')", "fork-and-wait": "copies('FILE', 0.6)", "vfork
         "posix_spawn": "spawns('FILE')", "posix_spawnp": "spawns(os.path.basename('FILE'))"}
 
 
-def short(way, file, wait):
+def told(tmp_path):
+    """A statement that waits until tell() is called, however long an attach takes on a busy machine."""
+    return f"while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
+
+
+def tell(tmp_path):
+    (tmp_path / "go").touch()
+
+
+def short(way, file, wait="pass"):
     """A program that executes another one twenty times, which ends at once, after as many failures to."""
     return [os.path.realpath(sys.executable), "-S", "-E", "-c",
-            SHORT.replace("DOES", WAYS[way]).replace("FILE", str(file)).replace("WAIT", str(wait))]
+            SHORT.replace("DOES", WAYS[way]).replace("FILE", str(file)).replace("WAIT", wait)]
 
 
 def count_short(build, tmp_path):
@@ -337,8 +346,10 @@ def count_short(build, tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_programs_that_end_at_once_are_counted(build, grow, listen, tmp_path, way):
-    tree = grow(short(way, "/bin/true", 0.8))
-    end(listen(tree.pid))
+    tree = grow(short(way, "/bin/true", told(tmp_path)))
+    process = listen(tree.pid)
+    tell(tmp_path)
+    end(process)
     count_short(build, tmp_path)
 
 
@@ -346,7 +357,7 @@ def test_programs_that_end_at_once_are_counted(build, grow, listen, tmp_path, wa
 def test_so_are_static_ones_of_a_program_that_is_started(build, tmp_path, way):
     (tmp_path / "short.c").write_text("int main(void) { return 0; }")
     subprocess.run(["gcc", "-static", "-o", tmp_path / "short", tmp_path / "short.c"], check=True)
-    process = subprocess.run([build / "heaptrack", "--children", "-f", "-o", tmp_path / "tree", *short(way, tmp_path / "short", 0)],
+    process = subprocess.run([build / "heaptrack", "--children", "-f", "-o", tmp_path / "tree", *short(way, tmp_path / "short")],
                              env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE)
     assert process.returncode == 0, process.stderr
@@ -355,7 +366,7 @@ def test_so_are_static_ones_of_a_program_that_is_started(build, tmp_path, way):
 
 ALONE = """
 import ctypes, os, time
-time.sleep(0.8)
+WAIT
 if os.fork() == 0:
     if ctypes.CDLL(None).unshare(0x10000000 | 0x40000000) != 0:
         os._exit(9)
@@ -372,8 +383,9 @@ os._exit(how)
 
 def test_copies_that_cannot_join_are_counted(build, grow, listen, tmp_path):
     """Their parent has left the network of heaptrack's socket. They end at once."""
-    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", ALONE])
+    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", ALONE.replace("WAIT", told(tmp_path))])
     process = listen(tree.pid)
+    tell(tmp_path)
     end(process)
     if tree.wait() == 9:
         pytest.skip("may not make namespaces")
@@ -383,7 +395,7 @@ def test_copies_that_cannot_join_are_counted(build, grow, listen, tmp_path):
 
 DAEMON = """
 import os, sys, time
-time.sleep(0.7)
+WAIT
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -402,11 +414,13 @@ def last_argument(folder):
 
 def test_a_daemon_is_recorded_and_left(build, grow, listen, tmp_path):
     """Its parent has ended, perhaps before it asks for its segment."""
-    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", DAEMON])
+    script = DAEMON.replace("WAIT", told(tmp_path))
+    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", script])
     process = listen(tree.pid)
+    tell(tmp_path)
     time.sleep(1.5)
     daemon = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in family(tree.pid)
-                  and last_argument(p) == [DAEMON.encode()])
+                  and last_argument(p) == [script.encode()])
     try:
         assert not is_as_before(daemon)
         finish(process)
