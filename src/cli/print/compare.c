@@ -67,7 +67,8 @@ static bool open_side(struct comparing *c, struct side *s, const char *const *fi
 			return false;
 		}
 		const enum lens_metric metric = s->lenses[i].metric;
-		if (c->o->layout != LAYOUT_VIEW && lens_metrics[metric].of != METRIC_OF_BLOCKS) {
+		if (c->o->layout != LAYOUT_VIEW && c->o->exports.n == 0 &&
+				lens_metrics[metric].of != METRIC_OF_BLOCKS) {
 			return err_set(c->err, ERR_USAGE, "lens: m=%s is compared by views, e.g. with --tree",
 					lens_metric_names[metric]);
 		}
