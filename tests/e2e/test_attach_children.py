@@ -320,7 +320,7 @@ WAYS = {"fork": "copies('FILE')", "fork-and-wait": "copies('FILE', 0.6)", "vfork
         "posix_spawn": "spawns('FILE')", "posix_spawnp": "spawns(os.path.basename('FILE'))"}
 
 
-def told(tmp_path):
+def until_told(tmp_path):
     """A statement that waits until tell() is called, however long an attach takes on a busy machine."""
     return f"while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
 
@@ -346,7 +346,7 @@ def count_short(build, tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_programs_that_end_at_once_are_counted(build, grow, listen, tmp_path, way):
-    tree = grow(short(way, "/bin/true", told(tmp_path)))
+    tree = grow(short(way, "/bin/true", until_told(tmp_path)))
     process = listen(tree.pid)
     tell(tmp_path)
     end(process)
@@ -383,7 +383,7 @@ os._exit(how)
 
 def test_copies_that_cannot_join_are_counted(build, grow, listen, tmp_path):
     """Their parent has left the network of heaptrack's socket. They end at once."""
-    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", ALONE.replace("WAIT", told(tmp_path))])
+    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", ALONE.replace("WAIT", until_told(tmp_path))])
     process = listen(tree.pid)
     tell(tmp_path)
     end(process)
@@ -414,7 +414,7 @@ def last_argument(folder):
 
 def test_a_daemon_is_recorded_and_left(build, grow, listen, tmp_path):
     """Its parent has ended, perhaps before it asks for its segment."""
-    script = DAEMON.replace("WAIT", told(tmp_path))
+    script = DAEMON.replace("WAIT", until_told(tmp_path))
     tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", script])
     process = listen(tree.pid)
     tell(tmp_path)

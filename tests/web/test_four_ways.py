@@ -107,7 +107,7 @@ def row_of(item, metric):
 def rows_of(text, has_blocks):
     found = []
     for line in text.splitlines():
-        row = re.match(rf" *(\S+) +(?:< )?[\d.]+ {'+' if has_blocks else '{12}'}(\S{'+' if has_blocks else '{0}'}) +(\S+)  (\S.*)", line)
+        row = re.match(rf" *(\S+) +(?:< ?)?[\d.]+ {'+' if has_blocks else '{12}'}(\S{'+' if has_blocks else '{0}'}) +(\S+)  (\S.*)", line)
         if row and row[1] != "bytes":
             found.append(([row[1], row[2], row[3]], row[4]))
     return found

@@ -37,7 +37,7 @@ def test_lists_by_function_package_module_and_file(name, build, pages, modules):
         ranked = [own if group != "function" else total for _, own, total in mine["functions"]]
         assert ranked == sorted(ranked, reverse=True), lens
         text = ask_list(build, recording, lens, "--by", group).splitlines()
-        shown = [line for line in text if re.match(r" +[\d.]+[kKMG]? +[\d.]+ +[\d,]+  ", line)]
+        shown = [line for line in text if re.match(r" +[\d.]+[kKMG]? +<?[\d.]+ +[\d,]+  ", line)]
         assert len(shown) == min(30, len([row for row in theirs["functions"] if row["blocks"]])), lens
 
 
@@ -59,7 +59,7 @@ def tables_of(text):
     found, rows = {}, []
     for line in text.splitlines():
         title = re.match("|".join(TITLES), line)
-        form = re.fullmatch(r"  (.*?)(?:  .*)? +([\d.]+[KMGT]?) +(\d+) +([\d,]+)", line)
+        form = re.fullmatch(r"  (.*?)(?:  .*)? +([\d.]+[KMGT]?) +(<1|\d+) +([\d,]+)", line)
         if title:
             found[TITLES[title[0]]] = rows = []
         elif form:

@@ -455,6 +455,8 @@ static void count_unrecorded(struct run *run, struct rec_quality *q) {
 
 void run_tree_put(struct run *run, struct recording *r) {
 	struct tree *t = run->tree;
+	uint32_t *first = &process_at(t, run->first.process)->row.command;
+	*first = *first ?: command_of(run, run->end.time_ns ? run->meta.exe : 0); // it never came
 	count_unrecorded(run, &r->quality);
 	(void)RECORDING_ROOM(r, processes, t->processes.n);
 	(void)RECORDING_PUT(r, commands, t->commands.items, t->commands.n);
@@ -492,7 +494,6 @@ void run_tree_create(struct run *run) {
 	m->cell = cells_begin(run->cells, m->segment, m->pid, run->guardian.pid > 0);
 	(void)vec_push(&t->commands);
 	add_member(m);
-	process_at(t, m->process)->row.command = command_of(run, run->meta.exe);
 	if (run->guardian.pid > 0) {
 		tree_expect_runtime(m, 1);
 	}
