@@ -130,7 +130,7 @@ export function Overview() {
 	return (
 		<>
 			{(l.range || !keepsAll(l)) && (
-				<p class="dim">Findings, short-lived and growing: of the whole run.</p>
+				<p class="dim">Findings, Short-lived and Growing are of the whole run.</p>
 			)}
 			<Cards />
 			{hasMoments ? <HeapChart /> : <Absent title="Heap over time" />}
