@@ -160,6 +160,14 @@ static void take_answer(struct control *c) {
 	}
 }
 
+static void write_answer(struct control *c) {
+	ssize_t n = send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL);
+	c->sent += n > 0 ? (size_t)n : 0;
+	if (c->sent == c->out.size || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		send_off(c);
+	}
+}
+
 struct pollfd control_awaited(const struct control *c) {
 	switch (c ? c->phase : RESTING) {
 	case WAITING: return (struct pollfd){.fd = c->listener, .events = POLLIN};
@@ -203,11 +211,7 @@ void control_step(struct control *c, short revents) {
 		take_answer(c);
 	}
 	if (c->phase == WRITING) {
-		ssize_t n = send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL);
-		c->sent += n > 0 ? (size_t)n : 0;
-		if (c->sent == c->out.size || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-			send_off(c);
-		}
+		write_answer(c);
 	}
 	if (c->phase == before && before != WAITING && clock_now_ns() >= c->until_ns) {
 		lose_patience(c);

@@ -153,15 +153,14 @@ static const struct cell *make_or_find(struct cells *c, const struct wire_join *
 	}
 	char path[PATH_MAX], link[sizeof path];
 	const bool is_known = process_link(pid, "exe", path, sizeof path);
+	const bool is_link = is_known && process_called(pid, path, link, sizeof link);
 	(void)process_exe(pid, &cell->exe);
 	const uint32_t next = atomic_load(&cell->segment->header->n_images) + 1;
 	(void)vec_add(&c->arrivals,
 			(struct arrival){
 					.cell = cell,
 					.image = join->fork ? join->image : next,
-					.exe = !is_known                                       ? NULL
-							: process_called(pid, path, link, sizeof link) ? strdup(link)
-																		   : strdup(path),
+					.exe = is_known ? strdup(is_link ? link : path) : NULL,
 			});
 	return cell;
 }

@@ -456,7 +456,7 @@ static void count_unrecorded(struct run *run, struct rec_quality *q) {
 void run_tree_put(struct run *run, struct recording *r) {
 	struct tree *t = run->tree;
 	uint32_t *first = &process_at(t, run->first.process)->row.command;
-	*first = *first ?: command_of(run, run->end.time_ns ? run->meta.exe : 0); // it never came
+	*first = *first ?: command_of(run, run->end.time_ns ? run->meta.exe : 0); // not seen to start
 	count_unrecorded(run, &r->quality);
 	(void)RECORDING_ROOM(r, processes, t->processes.n);
 	(void)RECORDING_PUT(r, commands, t->commands.items, t->commands.n);

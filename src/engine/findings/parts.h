@@ -31,10 +31,9 @@ struct curve_facts {
 	enum curve_shape shape;
 	uint64_t top_bytes; // the maximum
 	uint64_t from_ns,
-			to_ns; // GREW: the window measured. AT_START, ONCE, STOPPED: when the level
-				   // was first and last reached. AT_END: little was there before
-	uint64_t
-			once_bytes; // AT_START, ONCE, STOPPED: what came by to_ns, without what ONCE had before
+			to_ns;          // GREW: the window measured. AT_START, ONCE, STOPPED: when the level
+							// was first and last reached. AT_END: little was there before
+	uint64_t once_bytes;    // AT_START, ONCE, STOPPED: what came by to_ns; ONCE: since from_ns
 	uint64_t from_bytes;    // GREW: at from_ns; at to_ns: top_bytes
 	uint64_t rate;          // GREW: bytes per second; if uneven, in the last quarter of the window
 	bool is_even;           // GREW: along a straight line

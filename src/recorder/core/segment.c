@@ -83,8 +83,8 @@ static bool connect_to_collector(long fd, const char *token, long patience_s) {
 	return !sys_failed(syscall_3(__NR_connect, fd, (long)&name, end - (char *)&name));
 }
 
-/** -1: refused; NO_ANSWER: closed without one, perhaps since we were slow to ask. */
-enum { NO_ANSWER = -2 };
+enum { NO_ANSWER = -2 }; // closed without one, perhaps since we were slow to ask; -1: refused
+
 static int receive_descriptor(long fd, long until_s) {
 	char byte;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -94,7 +94,7 @@ static int receive_descriptor(long fd, long until_s) {
 			.msg_control = control,
 			.msg_controllen = sizeof control};
 	long n;
-	do { // with a time limit, it ends when a handler has run, or a tracer came
+	do { // a call with a time limit ends when a handler has run or a tracer has come
 		n = syscall_3(__NR_recvmsg, fd, (long)&message, MSG_CMSG_CLOEXEC);
 	} while (n == -EINTR && now_s() < until_s);
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&message);

@@ -91,7 +91,7 @@ void real_find_early(void) {
 	settle__Exit();
 }
 
-bool real_is_libcs(const void *function) {
+static bool is_libcs(const void *function) {
 	return lookup_is_beside(function, "__libc_start_main");
 }
 
@@ -104,6 +104,6 @@ bool real_find_allocator(void) {
 #include "wire/allocators.def"
 #undef HOOK
 #undef LIBRARY_HOOK
-	return real_is_libcs((const void *)REAL(malloc)) && real_is_libcs((const void *)REAL(calloc)) &&
-			real_is_libcs((const void *)REAL(realloc)) && real_is_libcs((const void *)REAL(free));
+	return is_libcs((const void *)REAL(malloc)) && is_libcs((const void *)REAL(calloc)) &&
+			is_libcs((const void *)REAL(realloc)) && is_libcs((const void *)REAL(free));
 }

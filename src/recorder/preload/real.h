@@ -79,8 +79,6 @@ void real_find_early(void);
 /** Find the functions of the C library's allocator. False: another allocator precedes it. */
 bool real_find_allocator(void);
 
-bool real_is_libcs(const void *function);
-
 /** n * size, or SIZE_MAX if it overflows: no allocator has that much. */
 static inline size_t product(size_t n, size_t size) {
 	size_t bytes;

@@ -33,7 +33,7 @@ uint64_t die_number(Dwarf_Attribute *attribute) {
 	return attribute->form && dwarf_formudata(attribute, &number) == 0 ? number : 0;
 }
 
-const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
+static const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
 	return !attribute->form ? NULL
 			: unit->split   ? split_text(unit->split, attribute)
 							: dwarf_formstring(attribute);

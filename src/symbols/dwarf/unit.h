@@ -111,8 +111,7 @@ struct die_facts die_facts(Dwarf_Die *die);
 /** The value of a constant attribute, or 0. */
 uint64_t die_number(Dwarf_Attribute *attribute);
 
-/** The text of an attribute, or of the DIE's own DW_AT_name; or NULL. */
-const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute);
+/** The text of its own DW_AT_name; or NULL. */
 const char *die_own_name(const struct unit *unit, Dwarf_Die *die);
 
 /**

@@ -119,15 +119,16 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 	return most_kept_ns(f, p) <= f->r->meta.duration_ns / 10;
 }
 
-/** "allocated once, at 5.0 ms", or "92 % of it allocated at ..." if the rest came otherwise. */
-static void put_at_once(struct finder *f, const struct curve_facts *c, const char *what) {
-	const bool is_start = c->shape == CURVE_AT_START, is_all = c->once_bytes >= c->top_bytes;
-	SAY(f, is_all ? "%s" : "%s of ", is_all ? "" : HUMAN_PERCENT(c->once_bytes, c->top_bytes));
-	SAY(f, "%s%sallocated%s %s %s",
-			what             ? what
-					: is_all ? ""
-							 : "it ",
-			what ? " were " : "", is_all ? " once," : "", is_start ? "in the first" : "at",
+/** "allocated once, at 5.0 ms"; "92 % of it allocated at 5.0 ms" if the rest came otherwise. */
+static void put_once(struct finder *f, const struct curve_facts *c, const char *all,
+		const char *of) {
+	const bool is_start = c->shape == CURVE_AT_START;
+	if (c->once_bytes < c->top_bytes) {
+		SAY(f, "%s of %sallocated", HUMAN_PERCENT(c->once_bytes, c->top_bytes), of);
+	} else {
+		SAY(f, "%sallocated once,", all);
+	}
+	SAY(f, is_start ? " in the first %s" : " at %s",
 			HUMAN_DURATION(is_start ? c->to_ns : c->from_ns));
 }
 
@@ -139,7 +140,7 @@ static void put_kept_shape(struct finder *f, const struct place *p, const struct
 			put_freed_before(f);
 		}
 	} else if (c->shape == CURVE_AT_START || c->shape == CURVE_ONCE) {
-		put_at_once(f, c, NULL);
+		put_once(f, c, "", "it ");
 	} else if (c->shape == CURVE_STOPPED) {
 		SAY(f, "%sstopped growing after %s", c->once_bytes < c->top_bytes ? "nearly " : "",
 				HUMAN_DURATION(c->to_ns));
@@ -287,8 +288,9 @@ static void say_stopped(struct finder *f, const struct place *p, const struct cu
 }
 
 static void say_once(struct finder *f, const struct curve_facts *c) {
+	const char *bytes_were = FORMAT(64, "%s were ", HUMAN_BYTES(c->top_bytes));
 	SAY(f, ": ");
-	put_at_once(f, c, HUMAN_BYTES(c->top_bytes));
+	put_once(f, c, bytes_were, bytes_were);
 	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
 		SAY(f, ", and held since");
 	} else if (c->is_freed && is_held_to_end(f, c)) {
