@@ -418,9 +418,12 @@ def test_a_daemon_is_recorded_and_left(build, grow, listen, tmp_path):
     tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", script])
     process = listen(tree.pid)
     tell(tmp_path)
-    time.sleep(1.5)
-    daemon = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in family(tree.pid)
-                  and last_argument(p) == [script.encode()])
+
+    def daemons():
+        return [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in family(tree.pid)
+                and last_argument(p) == [script.encode()]]
+    wait_until(lambda: daemons() and not is_as_before(daemons()[0]))
+    daemon, = daemons()
     try:
         assert not is_as_before(daemon)
         finish(process)
