@@ -114,14 +114,17 @@ export function TimeChart(props: TimeChartProps) {
 			request.current = requestAnimationFrame(() => {
 				dragged.value = rangeOf(p.edges, min(from.ns, here.ns), max(from.ns, here.ns));
 				clearTimeout(rest.current);
-				rest.current = setTimeout(settle, p.nodes.n > LIVE_NODES ? REST_MS : 0);
-				props.onBand?.(max(0, min(from.value, here.value)), max(from.value, here.value));
+				rest.current = setTimeout(() => {
+					settle(); // another range has no band
+					props.onBand?.(max(0, min(from.value, here.value)), max(from.value, here.value));
+				}, p.nodes.n > LIVE_NODES ? REST_MS : 0);
 			});
 		}
 	};
 	const onUp = (event: PointerEvent) => {
 		if (drag.current && Math.abs(drag.current.x - event.clientX) < 3) {
 			cancelAnimationFrame(request.current);
+			clearTimeout(rest.current);
 			dragged.value = null;
 			setRange(null);
 			props.onPick?.(drag.current.ns);
