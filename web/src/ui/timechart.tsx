@@ -116,7 +116,10 @@ export function TimeChart(props: TimeChartProps) {
 				clearTimeout(rest.current);
 				rest.current = setTimeout(() => {
 					settle(); // another range has no band
-					props.onBand?.(max(0, min(from.value, here.value)), max(from.value, here.value));
+					props.onBand?.(
+						max(0, min(from.value, here.value)),
+						max(from.value, here.value),
+					);
 				}, p.nodes.n > LIVE_NODES ? REST_MS : 0);
 			});
 		}
