@@ -46,7 +46,12 @@ static void put_stacks(const struct aggregate *a, struct recording *out) {
 	(void)RECORDING_ROOM(out, lifetimes, a->stacks.n);
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		put_stack(a, i, &out->stacks.items[i]);
-		out->lifetimes.items[i] = stacks_lifetimes(&a->stacks, i);
+		for (int k = 0; k < STACK_LIFETIMES; k++) {
+			out->lifetimes.items[i].blocks[k] = a->stacks.items[i].lifetimes[k];
+		}
+	}
+	EACH_OF(carried, a->stacks.lives, a->stacks.n_lives) {
+		rec_lifetimes_add(&out->lifetimes.items[carried->stack], &carried->counts);
 	}
 }
 
@@ -163,7 +168,9 @@ static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct
 		struct rec_size *own = &all[at];
 		uint32_t n_own = ends[i] - at;
 		own[0] = usual_size(&a->stacks.items[i], i, own + 1, n_own - 1);
-		qsort(own, n_own, sizeof *own, compare_sizes);
+		if (n_own > 1) { // most have no other
+			qsort(own, n_own, sizeof *own, compare_sizes);
+		}
 		EACH_NUMBER(k, n_own, own[k].count) {
 			all[n++] = own[k]; // n never overtakes at
 		}

@@ -137,18 +137,6 @@ void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class) {
 	*count = *count < UINT32_MAX - 256 ? *count + 256 : UINT32_MAX;
 }
 
-struct rec_lifetimes stacks_lifetimes(const struct stacks *s, uint32_t stack) {
-	struct rec_lifetimes all;
-	for (int i = 0; i < STACK_LIFETIMES; i++) {
-		all.blocks[i] = s->items[stack].lifetimes[i];
-	}
-	uint32_t carried = find_lives(s, stack);
-	if (carried != INDEX_NONE) {
-		rec_lifetimes_add(&all, &s->lives[carried].counts);
-	}
-	return all;
-}
-
 // ----
 
 void stacks_restart_epochs(struct stacks *s, uint32_t epoch) {

@@ -136,8 +136,6 @@ static inline void stacks_count_life(struct stacks *s, uint32_t stack, unsigned 
 	}
 }
 
-struct rec_lifetimes stacks_lifetimes(const struct stacks *s, uint32_t stack);
-
 /** Restart epochs because their number no longer fits: `epoch` becomes 1. */
 void stacks_restart_epochs(struct stacks *s, uint32_t epoch);
 
