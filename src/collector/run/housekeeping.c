@@ -7,7 +7,7 @@ enum {
 	CHECKPOINT_GAP_MIN_NS = 300000000,
 	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
 	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
-	LARGE_NODES = 500000,          // above that many nodes
+	LARGE_NODES = 500000,          // above that many nodes, and in a tree of processes
 	CHECKPOINT_COST = 100,         // checkpoints take a 100th of the time, if that is soon enough
 	CLOCK_GAP_NS = 1000000000,
 	END_WAIT_BYTES = 20
@@ -34,10 +34,12 @@ void run_take_modules(struct run *run) {
 /**
  * From one checkpoint's start to the next's. Its figures are the newest until the next is written,
  * which takes about as long again; twice the wall time leaves a reserve. Their CPU time decides how
- * rare they are: on a busy machine, the rest of the wall time is waiting.
+ * rare they are: on a busy machine, the rest of the wall time is waiting. The states of
+ * a tree are large, with rows for each process, most of which are final.
  */
-static uint64_t checkpoint_gap_ns(struct keeper_cost cost, uint32_t n_nodes) {
-	uint64_t age_ns = n_nodes > LARGE_NODES ? LARGE_AGE_MAX_NS : AGE_MAX_NS;
+static uint64_t checkpoint_gap_ns(const struct run *run, struct keeper_cost cost) {
+	bool is_large = run->tree || run->tries.n_nodes > LARGE_NODES;
+	uint64_t age_ns = is_large ? LARGE_AGE_MAX_NS : AGE_MAX_NS;
 	uint64_t longest_ns = CHECKPOINT_GAP_MIN_NS;
 	if (age_ns > 2 * cost.wall_ns + longest_ns) {
 		longest_ns = age_ns - 2 * cost.wall_ns;
@@ -59,7 +61,7 @@ static void keep(struct run *run) {
 	keeper_give(run->keeper, r);
 	cost.wall_ns += clock_now_ns() - start_ns;
 	cost.cpu_ns += clock_thread_cpu_ns() - start_cpu_ns;
-	run->next_checkpoint_ns = run->now_ns + checkpoint_gap_ns(cost, run->tries.n_nodes);
+	run->next_checkpoint_ns = run->now_ns + checkpoint_gap_ns(run, cost);
 	run->last_events = n_events;
 }
 
