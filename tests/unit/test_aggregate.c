@@ -325,6 +325,45 @@ static void threads_have_stacks_of_their_own(void **state) {
 	finish_pair(&p);
 }
 
+/** With many stacks no more become a thread's own; those that are stay so. */
+static void many_stacks_are_shared_from_then_on(void **state) {
+	(void)state;
+	enum { OWN = 1, SHARED = 0, NEW_NODE = STACKS_BY_THREAD + 1, N_ROUNDS = 3 };
+	static const struct {
+		uint32_t node, thread, owner;
+	} then[] = {{1, 2, 2}, {1, 1, OWN}, {2, 2, SHARED}, {2, 3, SHARED}, {2, 1, OWN}, {1, 3, SHARED},
+			{NEW_NODE, 1, SHARED}, {NEW_NODE, 3, SHARED}, {NEW_NODE, 2, SHARED}};
+	struct aggregate *a = aggregate_create(NULL);
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(aggregate_thread(a, i, 1, 0), i);
+	}
+	uint64_t n = 0;
+	for (uint32_t node = 1; node < STACKS_BY_THREAD; node++, n++) {
+		struct trace_event e = alloc_event(n, 1, 0x100000 + n * 16, 8);
+		e.node = node;
+		aggregate_events(a, &e, 1);
+	}
+	for (uint32_t i = 0; i < N_ROUNDS * N_OF(then); i++, n++) {
+		struct trace_event e = alloc_event(n, then[i % N_OF(then)].thread, 0x100000 + n * 16, 8);
+		e.node = then[i % N_OF(then)].node;
+		aggregate_events(a, &e, 1);
+	}
+	struct recording rec = {0};
+	aggregate_snapshot(a, n, &rec);
+	assert_int_equal(rec.stacks.n, STACKS_BY_THREAD + 3);
+	for (uint32_t i = 0; i < rec.stacks.n; i++) {
+		const struct rec_stack *s = &rec.stacks.items[i];
+		uint64_t expected = s->thread == OWN;
+		for (size_t k = 0; k < N_OF(then); k++) {
+			bool is_it = then[k].node == s->node && then[k].owner == s->thread;
+			expected += is_it ? N_ROUNDS : 0;
+		}
+		assert_int_equal(s->allocations, expected);
+	}
+	recording_finish(&rec);
+	aggregate_destroy(a);
+}
+
 /** A stack's node may be any number; a growing program must not pay for what is empty. */
 static void memory_is_bounded(void **state) {
 	(void)state;
@@ -357,6 +396,7 @@ int main(void) {
 			cmocka_unit_test(intervals_stay_near_their_limit),
 			cmocka_unit_test(epochs_may_run_out),
 			cmocka_unit_test(threads_have_stacks_of_their_own),
+			cmocka_unit_test(many_stacks_are_shared_from_then_on),
 			cmocka_unit_test(short_threads_are_merged),
 			cmocka_unit_test(many_names_and_many_pairs_are_bounded),
 			cmocka_unit_test(memory_is_bounded),

@@ -186,7 +186,7 @@ static uint32_t stack_for(struct aggregate *a, const struct tally *t, const stru
 	if (!t->has_numbers) {
 		shadow_reserve(&a->shadow, e->ptr);
 	}
-	return stacks_at(&a->stacks, e->node, t->thread, e->size, moment);
+	return stacks_at(&a->stacks, e->node, t->owner, e->size, moment);
 }
 
 static ATTR_INLINE void start_event(struct aggregate *a, struct tally *t, uint64_t label,
@@ -265,7 +265,7 @@ static ATTR_INLINE uint32_t take_place(struct aggregate *a, const struct tally *
 /** An allocation from a known stack, at a free address. */
 static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
-	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->owner);
 	// Size 0 is no rise, but may follow one
 	if (UNLIKELY(stack == STACK_NONE || !is_free(a, t, e->ptr) || e->size == 0)) {
 		return false;
@@ -279,7 +279,7 @@ static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 /** An allocation below the point's maximum that the next event frees: leaves only counts. */
 static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
-	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->owner);
 	uint64_t end = next_moment(moment, e[1].time_ns);
 	if (stack == STACK_NONE || !is_free(a, t, e->ptr) || t->is_rising ||
 			t->live_bytes + e->size > t->point_bytes || end >= a->bins.curve_end) {
@@ -329,7 +329,7 @@ static ATTR_INLINE bool plain_free(struct aggregate *a, struct tally *t,
 /** One of the thread's blocks moves to a free address, from a known stack. */
 static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
-	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread), newest = t->id->pending;
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->owner), newest = t->id->pending;
 	if (stack == STACK_NONE || !newest || t->has_numbers || !is_free(a, t, e->ptr) ||
 			!is_own(a, t, a->pendings.items[newest].block)) {
 		return false;

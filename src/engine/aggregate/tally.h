@@ -22,6 +22,7 @@ struct tally {
 	struct thread_record *record;
 	uint32_t epoch;
 	uint32_t thread;
+	uint32_t owner;                // of its stacks
 	bool has_numbers, follows_kde; // the aggregate's, as constants for the compiler
 	bool is_kept;                  // the thread's value at the peak was kept
 	bool is_rising;                // the last event set a new maximum: settle_rise
@@ -30,6 +31,7 @@ struct tally {
 /** The next events are this thread's. */
 static ATTR_INLINE void tally_thread(struct aggregate *a, struct tally *t, uint32_t thread) {
 	t->thread = thread;
+	t->owner = stacks_owner(&a->stacks, thread);
 	t->id = &a->threads.ids.items[thread];
 	t->record = thread_record_of(&a->threads, thread);
 	t->number_offset = t->id->allocations - a->sum.allocations;

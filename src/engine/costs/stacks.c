@@ -7,7 +7,10 @@
 enum { NODE_PAGES = 1 << 16 };
 
 void stacks_init(struct stacks *s) {
-	*s = (struct stacks){.node_pages = memory_new(NODE_PAGES, sizeof *s->node_pages)};
+	*s = (struct stacks){
+			.node_pages = memory_new(NODE_PAGES, sizeof *s->node_pages),
+			.owner_most = STACKS_THREADS,
+	};
 }
 
 void stacks_finish(struct stacks *s) {
@@ -87,13 +90,16 @@ static uint32_t add(struct stacks *s, const struct stack_at_node *known, struct 
 	pages_reserve((void **)&s->items, &s->capacity, (size_t)s->n + 1, sizeof *s->items);
 	s->items[s->n] = stack;
 	put_beside(s, known, s->n);
-	return s->n++;
+	RAISE_TO(s->newest_owner, stack.thread);
+	s->n++;
+	s->owner_most = s->n < STACKS_BY_THREAD ? STACKS_THREADS : s->newest_owner;
+	return s->n - 1;
 }
 
 uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment) {
 	struct stack_at_node *known = at_node(s, node);
-	uint32_t owner = thread <= STACKS_THREADS ? thread : 0;
+	uint32_t asked = stacks_owner(s, thread), owner = asked;
 	uint32_t stack = find_beside(s, known, node, owner);
 	if (stack == STACK_NONE && s->n >= STACKS_BY_THREAD && owner) {
 		owner = 0;
@@ -109,7 +115,7 @@ uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t 
 						.thread = owner,
 				});
 	}
-	*known = (struct stack_at_node){.stack = stack + 1, .thread = thread};
+	*known = (struct stack_at_node){.stack = stack + 1, .owner = asked};
 	return stack;
 }
 

@@ -56,13 +56,15 @@ enum {
 /** The last request for a node. */
 struct stack_at_node {
 	uint32_t stack; // + 1; 0: never
-	uint32_t thread;
+	uint32_t owner;
 };
 
 struct stacks {
 	struct stack *items;
 	size_t capacity;
 	uint32_t n;
+	uint32_t newest_owner;             // the highest thread that has a stack of its own
+	uint32_t owner_most;               // higher ones have none, and get none
 	struct stack_at_node **node_pages; // [node >> 16][node & 0xffff]
 	uint32_t n_node_pages;
 	struct index by_thread; // (node, thread) -> stack, of nodes that have several
@@ -77,16 +79,21 @@ void stacks_init(struct stacks *s);
 void stacks_finish(struct stacks *s);
 uint64_t stacks_bytes(const struct stacks *s);
 
+/** For which thread to request stacks: 0 for all that have none of their own. */
+static inline uint32_t stacks_owner(const struct stacks *s, uint32_t thread) {
+	return thread <= s->owner_most ? thread : 0;
+}
+
 /** The slow path of stacks_at: another thread than last time, or a new stack. */
 uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment);
 
-/** The stack of a node and a thread, if that was the node's last request; else STACK_NONE. */
-static ATTR_INLINE uint32_t stacks_known(const struct stacks *s, uint32_t node, uint32_t thread) {
+/** The stack of a node and an owner, if that was the node's last request; else STACK_NONE. */
+static ATTR_INLINE uint32_t stacks_known(const struct stacks *s, uint32_t node, uint32_t owner) {
 	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
 	if (LIKELY(page != NULL)) {
 		const struct stack_at_node *known = &page[node % STACK_NODE_PAGE];
-		if (LIKELY(known->stack && known->thread == thread)) {
+		if (LIKELY(known->stack && known->owner == owner)) {
 			return known->stack - 1;
 		}
 	}
