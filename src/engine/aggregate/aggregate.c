@@ -128,17 +128,22 @@ static void forget_pendings(struct aggregate *a) {
 /** Ends blocks without a free, no more than ENDS at a time. */
 struct ending {
 	struct aggregate *a;
-	unsigned n_left; // that there is room for
 	bool is_left;
+	size_t n;
+	uint32_t blocks[ENDS];
 };
 
+static void end_collected(struct ending *e) {
+	reserve_batch(e->a);
+	pair_gone(e->a, e->blocks, e->n, e->is_left);
+	e->n = 0;
+}
+
 static void end_block(struct ending *e, uint32_t number) {
-	if (e->n_left == 0) {
-		reserve_batch(e->a);
-		e->n_left = ENDS;
+	e->blocks[e->n++] = number;
+	if (e->n == ENDS) {
+		end_collected(e);
 	}
-	pair_gone(e->a, number, e->is_left);
-	e->n_left--;
 }
 
 void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
@@ -153,6 +158,7 @@ void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
 			end_block(&e, block);
 		}
 	}
+	end_collected(&e);
 }
 
 /** The leaf may be freed with its last block. */
@@ -195,6 +201,7 @@ void aggregate_end_range(struct aggregate *a, uint64_t start, uint64_t end, uint
 	pair_exec(a, now_ns, moment);
 	end_leaf(&e, start, end);
 	end_odd(&e, start, end);
+	end_collected(&e);
 }
 
 uint64_t aggregate_watch(struct aggregate *a, uint64_t above_bytes) {

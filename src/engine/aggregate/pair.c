@@ -425,19 +425,34 @@ void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment) {
 	tally_put(a, &t);
 }
 
-void pair_gone(struct aggregate *a, uint32_t number, bool is_left) {
-	const struct block *b = &a->blocks.items[number];
-	struct tally t = tally_take(a, b->thread);
-	if (is_left) {
-		struct left *left = &a->left.items[b->stack];
-		left->blocks++;
-		left->bytes += b->size;
-		a->sum.left_blocks++;
-		a->sum.left_bytes += b->size;
+static void count_left(struct aggregate *a, const struct block *b) {
+	struct left *left = &a->left.items[b->stack];
+	left->blocks++;
+	left->bytes += b->size;
+	a->sum.left_blocks++;
+	a->sum.left_bytes += b->size;
+}
+
+void pair_gone(struct aggregate *a, const uint32_t *blocks, size_t n, bool is_left) {
+	struct tally t = tally_take(a, THREAD_NONE);
+	for (size_t i = 0; i < n; i++) {
+		if (i + AHEAD_BLOCK < n) {
+			__builtin_prefetch(&a->blocks.items[blocks[i + AHEAD_BLOCK]], 1);
+		}
+		if (i + AHEAD_STACK < n) {
+			fetch_stack(a, blocks[i + AHEAD_STACK]);
+		}
+		const struct block *b = &a->blocks.items[blocks[i]];
+		if (b->thread != t.thread) {
+			tally_change_thread(a, &t, b->thread);
+		}
+		if (is_left) {
+			count_left(a, b);
+		}
+		a->sum.gone_at_exec++;
+		a->sum.gone_at_exec_bytes += b->size;
+		leave(a, &t, blocks[i], END_GONE);
+		look_at_total(&t);
 	}
-	a->sum.gone_at_exec++;
-	a->sum.gone_at_exec_bytes += b->size;
-	leave(a, &t, number, END_GONE);
-	look_at_total(&t);
 	tally_put(a, &t);
 }

@@ -76,8 +76,8 @@ size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t
 
 void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment);
 
-/** The exec ends a block. `is_left`: counts in aggregate.left, which has room. */
-void pair_gone(struct aggregate *a, uint32_t block, bool is_left);
+/** The exec ends blocks, at most ENDS. `is_left`: they count in aggregate.left, which has room. */
+void pair_gone(struct aggregate *a, const uint32_t *blocks, size_t n, bool is_left);
 
 /** Undo a pending realloc. False: its address was reused, so the realloc took place. */
 bool pair_give_back(struct aggregate *a, const struct pending *p);
