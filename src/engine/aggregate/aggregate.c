@@ -153,10 +153,8 @@ void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
 	forget_pendings(a);
 	shadow_clear(&a->shadow);
 	struct ending e = {.a = a};
-	for (uint32_t block = 1; block < a->blocks.n; block++) {
-		if (a->blocks.items[block].stack != BLOCK_UNUSED) {
-			end_block(&e, block);
-		}
+	EACH_NUMBER(block, a->blocks.n, a->blocks.items[block].stack != BLOCK_UNUSED) {
+		end_block(&e, block);
 	}
 	end_collected(&e);
 }

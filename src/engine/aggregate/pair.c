@@ -202,9 +202,7 @@ static ATTR_INLINE void start_event(struct aggregate *a, struct tally *t, uint64
 /** At an event's end: is the total higher or lower than ever in this point? */
 static ATTR_INLINE void look_at_total(struct tally *t) {
 	t->is_rising = t->live_bytes > t->point_bytes;
-	if (t->live_bytes < t->point_min_bytes) {
-		t->point_min_bytes = t->live_bytes;
-	}
+	LOWER_TO(t->point_min_bytes, t->live_bytes);
 }
 
 static ATTR_NOINLINE void digest(struct aggregate *a, struct tally *t, const struct trace_event *e,
@@ -320,9 +318,7 @@ static ATTR_INLINE bool plain_free(struct aggregate *a, struct tally *t,
 	}
 	next_event(a, t, e, moment);
 	end_own_block(a, t, number, UNLIKELY(a->is_told_temporary) && e->size ? END_TEMPORARY : 0);
-	if (t->live_bytes < t->point_min_bytes) {
-		t->point_min_bytes = t->live_bytes;
-	}
+	LOWER_TO(t->point_min_bytes, t->live_bytes);
 	return true;
 }
 
@@ -425,21 +421,11 @@ void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment) {
 	tally_put(a, &t);
 }
 
-static void count_left(struct aggregate *a, const struct block *b) {
-	struct left *left = &a->left.items[b->stack];
-	left->blocks++;
-	left->bytes += b->size;
-	a->sum.left_blocks++;
-	a->sum.left_bytes += b->size;
-}
-
 void pair_gone(struct aggregate *a, const uint32_t *blocks, size_t n, bool is_left) {
 	struct tally t = tally_take(a, THREAD_NONE);
 	for (size_t i = 0; i < n; i++) {
 		if (i + AHEAD_BLOCK < n) {
 			__builtin_prefetch(&a->blocks.items[blocks[i + AHEAD_BLOCK]], 1);
-		}
-		if (i + AHEAD_STACK < n) {
 			fetch_stack(a, blocks[i + AHEAD_STACK]);
 		}
 		const struct block *b = &a->blocks.items[blocks[i]];
@@ -447,7 +433,11 @@ void pair_gone(struct aggregate *a, const uint32_t *blocks, size_t n, bool is_le
 			tally_change_thread(a, &t, b->thread);
 		}
 		if (is_left) {
-			count_left(a, b);
+			struct left *left = &a->left.items[b->stack];
+			left->blocks++;
+			left->bytes += b->size;
+			a->sum.left_blocks++;
+			a->sum.left_bytes += b->size;
 		}
 		a->sum.gone_at_exec++;
 		a->sum.gone_at_exec_bytes += b->size;

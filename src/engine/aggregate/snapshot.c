@@ -75,13 +75,10 @@ static void put_edges(const struct aggregate *a, uint64_t now_ns, struct recordi
 static void log_live(const struct aggregate *a, struct bins *log) {
 	*log = (struct bins){0};
 	FREED uint32_t *hints = memory_new(a->stacks.n, sizeof *hints);
-	for (uint32_t i = 1; i < a->blocks.n; i++) {
-		const struct block *b = &a->blocks.items[i];
+	EACH_OF_THAT(b, a->blocks.items, a->blocks.n, b->stack != BLOCK_UNUSED) {
 		bins_reserve(log, 1);
-		if (b->stack != BLOCK_UNUSED) {
-			bins_log(log, &hints[b->stack], b->stack, bins_edge_after(&a->bins, b->birth), b->size,
-					false);
-		}
+		bins_log(log, &hints[b->stack], b->stack, bins_edge_after(&a->bins, b->birth), b->size,
+				false);
 	}
 	bins_end_live(log);
 }
@@ -134,13 +131,10 @@ static void put_intervals(const struct aggregate *a, struct recording *out) {
 
 /** live[i]: the number of live blocks counted in sizes.items[i]. */
 static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
-	for (uint32_t i = 1; i < a->blocks.n; i++) {
-		const struct block *b = &a->blocks.items[i];
-		if (b->stack != BLOCK_UNUSED) {
-			uint32_t at = sizes_find(&a->sizes, &a->stacks.items[b->stack], b->stack, b->size);
-			if (at != INDEX_NONE) {
-				live[at]++;
-			}
+	EACH_OF_THAT(b, a->blocks.items, a->blocks.n, b->stack != BLOCK_UNUSED) {
+		uint32_t at = sizes_find(&a->sizes, &a->stacks.items[b->stack], b->stack, b->size);
+		if (at != INDEX_NONE) {
+			live[at]++;
 		}
 	}
 }
@@ -160,27 +154,27 @@ static struct rec_size usual_size(const struct stack *s, uint32_t stack,
 	return usual;
 }
 
-/** Add each stack's usual size, and sort its sizes. ends[stack]: where they end. */
+/** Add each stack's usual size, and sort its sizes. ends[stack]: where that has its place. */
 static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct rec_size *all,
 		struct recording *out) {
 	uint32_t n = 0, at = 0;
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		struct rec_size *own = &all[at];
-		uint32_t n_own = ends[i] - at;
-		own[0] = usual_size(&a->stacks.items[i], i, own + 1, n_own - 1);
+		uint32_t n_own = ends[i] + 1 - at;
+		own[n_own - 1] = usual_size(&a->stacks.items[i], i, own, n_own - 1);
 		if (n_own > 1) { // most have no other
 			qsort(own, n_own, sizeof *own, compare_sizes);
 		}
 		EACH_NUMBER(k, n_own, own[k].count) {
 			all[n++] = own[k]; // n never overtakes at
 		}
-		at = ends[i];
+		at = ends[i] + 1;
 	}
 	out->sizes.items = all;
 	out->sizes.n = n;
 }
 
-/** next[stack]: where its sizes begin in `all`, after a place for the usual one. */
+/** next[stack]: where its sizes begin in `all`, with a place more for the usual one. */
 static void find_starts(const struct aggregate *a, uint32_t *next) {
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		next[i] = 1;
@@ -189,9 +183,6 @@ static void find_starts(const struct aggregate *a, uint32_t *next) {
 		next[a->sizes.items[i].stack]++;
 	}
 	counts_to_starts(next, a->stacks.n);
-	for (uint32_t i = 0; i < a->stacks.n; i++) {
-		next[i]++;
-	}
 }
 
 static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, uint32_t *next,

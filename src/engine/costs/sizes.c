@@ -23,23 +23,19 @@ void sizes_reserve(struct sizes *z, uint32_t more) {
 	(void)index_reserve(&z->index, more);
 }
 
-static uint32_t add(struct sizes *z, uint64_t hash, struct size_count c) {
+/** Where to count a size without an exact entry: in a new one, or in its class. */
+static uint32_t at_new_size(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size) {
+	const bool is_class = size != 0 && s->n_sizes >= z->max_per_stack;
+	const struct size_count c = {is_class ? class_of(size) : size, 0, 0, stack, is_class};
+	const uint64_t hash = hash_of(stack, c.size, is_class);
+	const uint32_t i = find(z, hash, stack, c.size, is_class);
+	if (i != INDEX_NONE) {
+		return i;
+	}
+	s->n_sizes += size != 0 && !is_class;
 	z->items[z->n] = c;
 	index_put(&z->index, hash, z->n);
 	return z->n++;
-}
-
-/** Where to count a size without an exact entry: in a new one, or in its class. */
-static uint32_t at_new_size(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size) {
-	if (size == 0 || s->n_sizes < z->max_per_stack) {
-		s->n_sizes += size != 0;
-		return add(z, hash_of(stack, size, 0), (struct size_count){.stack = stack, .size = size});
-	}
-	uint64_t smallest = class_of(size), hash = hash_of(stack, smallest, 1);
-	uint32_t i = find(z, hash, stack, smallest, 1);
-	return i != INDEX_NONE
-			? i
-			: add(z, hash, (struct size_count){.stack = stack, .size = smallest, .is_class = 1});
 }
 
 void sizes_count(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size) {

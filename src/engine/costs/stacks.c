@@ -7,10 +7,8 @@
 enum { NODE_PAGES = 1 << 16 };
 
 void stacks_init(struct stacks *s) {
-	*s = (struct stacks){
-			.node_pages = memory_new(NODE_PAGES, sizeof *s->node_pages),
-			.owner_most = STACKS_THREADS,
-	};
+	*s = (struct stacks){.node_pages = memory_new(NODE_PAGES, sizeof *s->node_pages),
+			.owner_most = STACKS_THREADS};
 }
 
 void stacks_finish(struct stacks *s) {
@@ -91,9 +89,8 @@ static uint32_t add(struct stacks *s, const struct stack_at_node *known, struct 
 	s->items[s->n] = stack;
 	put_beside(s, known, s->n);
 	RAISE_TO(s->newest_owner, stack.thread);
-	s->n++;
-	s->owner_most = s->n < STACKS_BY_THREAD ? STACKS_THREADS : s->newest_owner;
-	return s->n - 1;
+	s->owner_most = s->n + 1 < STACKS_BY_THREAD ? STACKS_THREADS : s->newest_owner;
+	return s->n++;
 }
 
 uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
@@ -121,11 +118,6 @@ uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t 
 
 // ---- lifetimes
 
-static uint32_t find_lives(const struct stacks *s, uint32_t stack) {
-	uint64_t hash = hash_u64(stack);
-	return INDEX_FIND(&s->lives_of, hash, i, s->lives[i].stack == stack);
-}
-
 void stacks_reserve_lives(struct stacks *s, uint32_t more) {
 	pages_reserve((void **)&s->lives, &s->lives_capacity, (size_t)s->n_lives + more,
 			sizeof *s->lives);
@@ -133,12 +125,8 @@ void stacks_reserve_lives(struct stacks *s, uint32_t more) {
 }
 
 void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class) {
-	uint32_t i = find_lives(s, stack);
-	if (i == INDEX_NONE) {
-		i = s->n_lives++;
-		s->lives[i].stack = stack;
-		index_put(&s->lives_of, hash_u64(stack), i);
-	}
+	const uint32_t i = INDEX_FIND_OR_PUT(&s->lives_of, hash_u64(stack), k,
+			s->lives[k].stack == stack, s->lives, s->n_lives, (struct stack_lives){.stack = stack});
 	uint32_t *count = &s->lives[i].counts.blocks[class];
 	*count = *count < UINT32_MAX - 256 ? *count + 256 : UINT32_MAX;
 }
