@@ -24,12 +24,11 @@ struct tree {
 	VEC(uint32_t) spawned;                  // entries of segment_header.spawned, of all processes
 	struct map seen;                        // 1, by such a pid of a process that is recorded
 	uint64_t forked, executed; // and not recorded, as processes that have ended had counted them
-	struct trace_event batch[FEED_BATCH];
-	uint64_t lost_events; // of processes that have ended
-	uint64_t late_frees;  // of blocks that had ended with their process
-	uint64_t pss_ns;      // when to read Pss; 0: not yet
-	uint64_t copies_ns;   // when to look at pages of copies again
-	bool lacks_sample;    // the last one was not whole
+	uint64_t lost_events;      // of processes that have ended
+	uint64_t late_frees;       // of blocks that had ended with their process
+	uint64_t pss_ns;           // when to read Pss; 0: not yet
+	uint64_t copies_ns;        // when to look at pages of copies again
+	bool lacks_sample;         // the last one was not whole
 	uint32_t n_regions;
 };
 

@@ -124,9 +124,9 @@ static bool move_address(struct tree *t, struct member *m, uint64_t *ptr, bool i
 #define LESS_FIELD(to, from, field) (to)->field -= (from)->field
 
 /** Events of one process. */
-static void take_run(struct run *run, struct tree_process *p, const struct trace_event *events,
-		size_t n) {
-	struct aggregate *a = run_aggregate(run);
+static void take_run(struct run *run, struct aggregate *a, struct tree_process *p,
+		const struct trace_event *events, size_t n) {
+	struct trace_event *moved = run->feed.events; // which is not in use
 	uint64_t unknown, unknown_now;
 	const struct rec_summary *sums = aggregate_sums(a, &unknown);
 	const uint64_t above = sums->live_bytes + p->row.peak_bytes - p->row.live_bytes;
@@ -135,16 +135,18 @@ static void take_run(struct run *run, struct tree_process *p, const struct trace
 	}
 	size_t n_moved = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct trace_event *e = &run->tree->batch[n_moved];
-		*e = events[i];
-		bool is_new = e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED;
-		n_moved += move_address(run->tree, p->member, &e->ptr, is_new);
+		uint64_t ptr = events[i].ptr;
+		bool is_new = events[i].kind == TRACE_ALLOC || events[i].kind == TRACE_MOVED;
+		if (move_address(run->tree, p->member, &ptr, is_new)) {
+			moved[n_moved] = events[i];
+			moved[n_moved++].ptr = ptr;
+		}
 	}
 	run->tree->lost_events += n - n_moved;
 	(void)aggregate_watch(a, above);
 	FOR_FIELDS(LESS_FIELD, &p->row, sums, live_bytes, live_blocks, allocations, allocated_bytes,
 			temporary);
-	aggregate_events(a, run->tree->batch, n_moved);
+	aggregate_events(a, moved, n_moved);
 	ADD_FIELDS(&p->row, sums, live_bytes, live_blocks, allocations, allocated_bytes, temporary);
 	const uint64_t highest = aggregate_watch(a, UINT64_MAX);
 	if (highest > above) {
@@ -159,10 +161,14 @@ static void take_run(struct run *run, struct tree_process *p, const struct trace
 
 void run_tree_events(struct run *run, const struct trace_event *events, size_t n) {
 	struct tree *t = run->tree;
+	struct aggregate *a = run_aggregate(run);
 	for (size_t i = 0, end; i < n; i = end) {
-		struct tree_process *p = process_of(t, events[i].thread);
-		for (end = i + 1; end < n && process_of(t, events[end].thread) == p; end++) {}
-		take_run(run, p, events + i, end - i);
+		const uint32_t thread = events[i].thread;
+		struct tree_process *p = process_of(t, thread);
+		for (end = i + 1;
+				end < n && (events[end].thread == thread || process_of(t, events[end].thread) == p);
+				end++) {}
+		take_run(run, a, p, events + i, end - i);
 	}
 }
 
