@@ -207,22 +207,32 @@ static void execute_extended(struct program *p, uint8_t op) {
 	}
 }
 
-/** Run to the end, or to the last instruction that holds at `pc`. */
+static void execute(struct program *p, uint8_t op) {
+	uint8_t operand = op & 0x3f;
+	switch (op & 0xc0) {
+	case DW_CFA_offset: set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align); break;
+	case DW_CFA_restore: restore(p, operand); break;
+	default: execute_extended(p, op);
+	}
+}
+
+/**
+ * Run to the end, or to the last instruction that holds at `pc`. Nearly all instructions are of the
+ * two kinds that a push and a pop need: these are executed without the cursor.
+ */
 static bool run(struct program *p, const uint8_t *at, const uint8_t *end, uint64_t pc) {
 	p->c = (struct eh_cursor){at, end, false};
-	while (p->c.at < p->c.end && !p->c.failed) {
-		uint8_t op = (uint8_t)eh_fixed(&p->c, 1);
-		uint8_t operand = op & 0x3f;
-		switch (op & 0xc0) {
-		case DW_CFA_advance_loc: p->loc += operand * p->fde->code_align; break;
-		case DW_CFA_offset:
-			set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align);
-			break;
-		case DW_CFA_restore: restore(p, operand); break;
-		default: execute_extended(p, op);
-		}
-		if (p->loc > pc) {
-			break;
+	while (at < end && p->loc <= pc && !p->c.failed) {
+		uint8_t op = *at++;
+		if ((op & 0xc0) == DW_CFA_advance_loc) {
+			p->loc += (op & 0x3f) * p->fde->code_align;
+		} else if (op == DW_CFA_def_cfa_offset && at < end && *at < 0x80) {
+			p->row->cfa_how = EH_CFA_OFFSET;
+			p->row->cfa_value = *at++;
+		} else {
+			p->c.at = at;
+			execute(p, op);
+			at = p->c.at;
 		}
 	}
 	return !p->c.failed;

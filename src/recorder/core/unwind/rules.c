@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shared table of rules uses open addressing. A slot is claimed by exchanging its key for
- * SLOT_BUSY, filled in, and opened by storing the key. A reader copies the rule and then checks
- * that key and generation are unchanged. Rules of an earlier generation may be overwritten. When
- * all places of a key are taken, an empty table four times as large replaces this one: rules are
- * quickly remade, so none are moved. Old tables stay mapped, for readers.
+ * The shared table holds the rules in the order of their making, so that few pages are touched; an
+ * index with open addressing names each by its number, from 1 on. A slot is claimed by exchanging
+ * its key for SLOT_BUSY, filled in, and opened by storing the key. A reader copies the rule and
+ * then checks that key and generation are unchanged. Rules of an earlier generation may be
+ * overwritten. When all slots or all places of a key are taken, an empty table four times as large
+ * replaces this one: rules are quickly remade, so none are moved. Old tables stay mapped, for
+ * readers.
  */
 #include "recorder/core/unwind/rules.h"
 
@@ -13,10 +15,11 @@
 #include "recorder/core/unwind/walk.h"
 
 enum {
-	FIRST_BITS = 13,
+	FIRST_BITS = 12,
 	GROWTH_BITS = 2,
-	N_TABLES = 5, // 2^13 .. 2^21 rules
-	PROBES = 8,
+	N_TABLES = 5,   // 2^12 .. 2^20 rules
+	INDEX_BITS = 2, // of the index, more than of the slots
+	PROBES = 16,
 };
 
 #define SLOT_BUSY UINT64_MAX
@@ -31,7 +34,8 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
-static _Atomic(struct slot *) tables[N_TABLES];
+static _Atomic(struct slot *) tables[N_TABLES]; // the index follows the slots
+static _Atomic uint32_t n_taken[N_TABLES];
 static _Atomic uint32_t n_tables;
 
 static unsigned table_bits(unsigned index) {
@@ -42,7 +46,8 @@ static bool grow(uint32_t n) {
 	if (n == N_TABLES || !segment_may_call_system()) {
 		return false;
 	}
-	bool ok = SYS_MAP_ONCE(&tables[n], sizeof(struct slot) << table_bits(n)) != NULL;
+	size_t bytes = (sizeof(struct slot) + (sizeof(uint32_t) << INDEX_BITS)) << table_bits(n);
+	bool ok = SYS_MAP_ONCE(&tables[n], bytes) != NULL;
 	(void)(ok && atomic_compare_exchange_strong(&n_tables, &n, n + 1));
 	return ok;
 }
@@ -178,15 +183,15 @@ static void compile(struct rule *r, uint64_t key) {
 
 // ---- the shared table
 
-struct probe {
-	struct slot *slots;
-	uint64_t at, mask;
-};
+static struct slot *slots_of(uint32_t table) {
+	return atomic_load_explicit(&tables[table], memory_order_acquire);
+}
 
-static struct probe probe_of(uint32_t index, uint64_t key) {
-	uint64_t hash = key * 0x9E3779B97F4A7C15ull >> (64 - table_bits(index));
-	struct slot *slots = atomic_load_explicit(&tables[index], memory_order_acquire);
-	return (struct probe){slots, hash, (1ull << table_bits(index)) - 1};
+/** The `i`th place of the index where the number of that rule may stand. */
+static _Atomic uint32_t *place_of(uint32_t table, uint64_t key, unsigned i) {
+	unsigned bits = table_bits(table) + INDEX_BITS;
+	_Atomic uint32_t *places = (void *)(slots_of(table) + (1ull << table_bits(table)));
+	return &places[((key * 0x9E3779B97F4A7C15ull >> (64 - bits)) + i) & ((1ull << bits) - 1)];
 }
 
 static bool read_slot(struct slot *s, struct rule *r, uint64_t key, uint32_t generation) {
@@ -213,24 +218,35 @@ static bool write_slot(struct slot *s, uint64_t seen, const struct rule *r, uint
 	return true;
 }
 
-static bool find(struct probe p, struct rule *r, uint64_t key, uint32_t generation) {
+static bool find(uint32_t table, struct rule *r, uint64_t key, uint32_t generation) {
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct slot *s = &p.slots[(p.at + i) & p.mask];
-		if (read_slot(s, r, key, generation)) {
-			return true;
-		}
-		if (atomic_load_explicit(&s->key, memory_order_relaxed) == 0) {
+		// Acquire pairs with the exchange in insert()
+		uint32_t number = atomic_load_explicit(place_of(table, key, i), memory_order_acquire);
+		if (number == 0) {
 			return false;
+		}
+		if (read_slot(&slots_of(table)[number], r, key, generation)) {
+			return true;
 		}
 	}
 	return false;
 }
 
-static bool insert(struct probe p, const struct rule *r, uint32_t generation) {
+static bool insert(uint32_t table, const struct rule *r, uint32_t generation) {
+	const uint64_t key = r->where & RULE_KEY_MASK;
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct slot *s = &p.slots[(p.at + i) & p.mask];
+		_Atomic uint32_t *place = place_of(table, key, i);
+		uint32_t number = atomic_load_explicit(place, memory_order_acquire);
+		uint32_t fresh = number == 0 ? segment_take(&n_taken[table], 1u << table_bits(table)) : 0;
+		if (fresh != 0 && atomic_compare_exchange_strong(place, &number, fresh)) {
+			number = fresh;
+		}
+		if (number == 0) {
+			return false;
+		}
+		struct slot *s = &slots_of(table)[number];
 		uint64_t seen = atomic_load_explicit(&s->key, memory_order_acquire);
-		bool is_ours_to_take = seen == 0 || seen == (r->where & RULE_KEY_MASK) ||
+		bool is_ours_to_take = seen == 0 || seen == key ||
 				atomic_load_explicit(&s->generation, memory_order_relaxed) != generation;
 		if (is_ours_to_take && write_slot(s, seen, r, generation)) {
 			return true;
@@ -242,20 +258,23 @@ static bool insert(struct probe p, const struct rule *r, uint32_t generation) {
 void rule_get(struct rule *rule, uint64_t key, bool is_stale) {
 	uint32_t generation = atomic_load_explicit(&code_generation, memory_order_acquire);
 	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
-	if (!is_stale && find(probe_of(n - 1, key), rule, key, generation)) {
+	if (!is_stale && find(n - 1, rule, key, generation)) {
 		return;
 	}
 	runtimes_look();
 	compile(rule, key);
-	if (insert(probe_of(n - 1, key), rule, generation)) {
+	if (insert(n - 1, rule, generation)) {
 		return;
 	}
 	if (grow(n)) {
-		(void)insert(probe_of(n, key), rule, generation);
+		(void)insert(n, rule, generation);
 		return;
 	}
 	// It cannot grow: the newest matters more than what is in its place
-	struct probe p = probe_of(n - 1, key);
-	struct slot *s = &p.slots[p.at];
+	_Atomic uint32_t *place = place_of(n - 1, key, 0);
+	const uint32_t any = 1 + (uint32_t)(key % ((1u << table_bits(n - 1)) - 1));
+	uint32_t number = 0;
+	number = atomic_compare_exchange_strong(place, &number, any) ? any : number;
+	struct slot *s = &slots_of(n - 1)[number];
 	(void)write_slot(s, atomic_load(&s->key), rule, generation);
 }
