@@ -18,23 +18,10 @@ static bool take_port(const struct option_given *g) {
 	return true;
 }
 
-#define AT(field)   .at = offsetof(struct gui_options, field)
-#define FLAG(field) .take = option_take_flag, AT(field)
+#define AT(field) .at = offsetof(struct gui_options, field)
 
 static const struct option_row rows[] = {
-		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = option_take_text, AT(base),
-				.help = "compare with BASE, an earlier recording; same as BASE FILE"},
-		{"no-browser", 0, FLAG(has_no_browser), .help = "print the address, do not open a browser"},
-		{"port", 0, VALUE_NEEDED, .value_name = "N", .take = take_port,
-				.help = "listen on port N of 127.0.0.1 (default: any free port)"},
-		{"socket", 0, VALUE_NEEDED, .value_name = "PATH", .take = option_take_text, AT(socket),
-				.help = "listen on a unix socket that only you can connect to"},
-		{"keep", 0, FLAG(stays), .help = "keep serving until Ctrl+C"},
-		{"source-root", 0, VALUE_NEEDED, .value_name = "DIR", .take = option_take_text,
-				AT(source_root), .help = "look for source files below DIR first"},
-		{"no-source", 0, FLAG(has_no_source), .help = "do not show source files"},
-		OPTION_HELP,
-		OPTION_VERSION,
+#include "cli/gui/gui.def"
 };
 
 const struct option_table gui_option_table = {

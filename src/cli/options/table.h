@@ -4,7 +4,7 @@
  * Command lines as tables of options. Each option is a row, from which everything else is
  * generated: the parser (based on getopt_long, so names can be abbreviated), the help, shell
  * completions, and the list of options in the manual page (tools/manual/options.c, which has longer
- * texts for some in options.def).
+ * texts for some in its own options.def).
  */
 
 #include "cli/cli.h"
@@ -59,6 +59,11 @@ struct option_table {
 	bool shows_page;               // --version tells what the web page includes
 	enum option_operands operands; // PROGRAM: what follows its name is the program's own
 };
+// The rows of a command stand in its .def: OPTION(name, letter, kind, .help = ...)
+#define OPTION(...)        {__VA_ARGS__},
+#define SECTION(title)     {.section = (title)},
+#define FLAG(field)        .take = option_take_flag, AT(field) // AT: an offset in its own struct
+#define TEXT(name, field)  VALUE_NEEDED, .value_name = (name), .take = option_take_text, AT(field)
 #define OPTION_ROWS(array) .rows = (array), .n_rows = N_OF(array)
 
 extern const struct option_table heaptrack_option_table, print_option_table, gui_option_table,
@@ -94,7 +99,6 @@ option_taker option_take_choice; // int: row->arg
 // ---- take: what ends the process, having printed what the table says
 
 option_taker option_take_help, option_take_version;
-#define OPTION_HELP \
-	{ "help", 'h', .take = option_take_help, .help = "print this help" }
+#define OPTION_HELP OPTION("help", 'h', .take = option_take_help, .help = "print this help")
 #define OPTION_VERSION \
-	{ "version", 'v', .take = option_take_version, .help = "print the version" }
+	OPTION("version", 'v', .take = option_take_version, .help = "print the version")

@@ -84,8 +84,6 @@ static bool take_csv(const struct option_given *g) {
 // ---- the table
 
 #define AT(field)         .at = offsetof(struct print_options, field)
-#define FLAG(field)       .take = option_take_flag, AT(field)
-#define TEXT(name, field) VALUE_NEEDED, .value_name = (name), .take = option_take_text, AT(field)
 #define SWITCH(field)     VALUE_SWITCH, .take = option_take_switch, AT(field)
 #define SECTION_OF(field) VALUE_SWITCH, .take = take_classic, AT(classic.field)
 #define LENGTH_OF(field)  VALUE_NEEDED, .value_name = "N", .take = take_classic, AT(classic.field)
@@ -93,8 +91,6 @@ static bool take_csv(const struct option_given *g) {
 #define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
 #define SHOWS(what) .take = take_view, .arg = (what)
 
-#define SECTION(title) {.section = (title)},
-#define OPTION(...)    {__VA_ARGS__},
 static const struct option_row rows[] = {
 #include "cli/print/options.def"
 };

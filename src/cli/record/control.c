@@ -14,10 +14,9 @@ struct asked {
 	unsigned n_shown, n_failed;
 };
 
+#define AT(field) .at = offsetof(struct asked, field)
 static const struct option_row rows[] = {
-		{"json", 0, .take = option_take_flag, .at = offsetof(struct asked, is_json),
-				.help = "print the answers as lines of JSON"},
-		OPTION_HELP,
+#include "cli/record/control.def"
 };
 static const struct option_table table = {
 		.command = "heaptrack --ctl",

@@ -26,17 +26,7 @@ static bool take_word(const struct option_given *g) {
 #define AT(field) .at = offsetof(struct interpret_options, field)
 
 static const struct option_row rows[] = {
-		{"sysroot", 0, VALUE_NEEDED, .value_name = "DIR", .take = option_take_text,
-				AT(symbols.sysroot), .help = "root folder of the recorded system"},
-		{"debug-paths", 0, VALUE_SEVERAL, .value_name = "DIR", .take = take_word, AT(debug_paths),
-				.help = "further folders with debug symbols"},
-		{"extra-paths", 0, VALUE_SEVERAL, .value_name = "DIR", .take = take_word, AT(extra_paths),
-				.help = "further folders with binaries: searched by file name, then as system "
-						"roots"},
-		{"output", 'o', VALUE_NEEDED, .value_name = "FILE", .take = option_take_text, AT(output),
-				.help = "with --interpret: write to FILE (default: the input's name without .raw)"},
-		OPTION_HELP,
-		OPTION_VERSION,
+#include "cli/record/interpret.def"
 };
 
 const struct option_table interpret_option_table = {

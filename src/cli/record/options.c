@@ -81,7 +81,6 @@ static bool take_nothing(const struct option_given *g) {
 #define AT(field)   .at = offsetof(struct heaptrack_options, field)
 #define ASKS(what_) .take = option_take_choice, AT(what), .arg = (what_), .ends = true
 
-#define OPTION(...) {__VA_ARGS__},
 static const struct option_row rows[] = {
 #include "cli/record/options.def"
 };

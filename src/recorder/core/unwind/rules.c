@@ -219,13 +219,11 @@ static bool write_slot(struct slot *s, uint64_t seen, const struct rule *r, uint
 }
 
 static bool find(uint32_t table, struct rule *r, uint64_t key, uint32_t generation) {
-	for (unsigned i = 0; i < PROBES; i++) {
+	uint32_t number = 1;
+	for (unsigned i = 0; i < PROBES && number != 0; i++) {
 		// Acquire pairs with the exchange in insert()
-		uint32_t number = atomic_load_explicit(place_of(table, key, i), memory_order_acquire);
-		if (number == 0) {
-			return false;
-		}
-		if (read_slot(&slots_of(table)[number], r, key, generation)) {
+		number = atomic_load_explicit(place_of(table, key, i), memory_order_acquire);
+		if (number != 0 && read_slot(&slots_of(table)[number], r, key, generation)) {
 			return true;
 		}
 	}
