@@ -166,10 +166,15 @@ static int64_t second_operand(struct program *p, char form) {
 	}
 }
 
-static void execute_extended(struct program *p, uint8_t op) {
+static void execute(struct program *p, uint8_t op) {
 	struct eh_cursor *c = &p->c;
 	const int64_t align = p->fde->data_align;
-	uint64_t reg;
+	uint64_t reg = op & 0x3f;
+	switch (op & 0xc0) {
+	case DW_CFA_offset: set(p, reg, EH_AT, (int64_t)eh_uleb(c) * align); return;
+	case DW_CFA_restore: restore(p, reg); return;
+	default: break;
+	}
 	if (op < sizeof register_ops / sizeof *register_ops && register_ops[op].operand != 0) {
 		reg = eh_uleb(c);
 		set(p, reg, register_ops[op].how, second_operand(p, register_ops[op].operand));
@@ -204,15 +209,6 @@ static void execute_extended(struct program *p, uint8_t op) {
 	case DW_CFA_def_cfa_expression: set_cfa(p, EH_CFA_EXPR, 0, expression_skip(p)); break;
 	case DW_CFA_GNU_args_size: (void)eh_uleb(c); break;
 	default: c->failed = true;
-	}
-}
-
-static void execute(struct program *p, uint8_t op) {
-	uint8_t operand = op & 0x3f;
-	switch (op & 0xc0) {
-	case DW_CFA_offset: set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align); break;
-	case DW_CFA_restore: restore(p, operand); break;
-	default: execute_extended(p, op);
 	}
 }
 

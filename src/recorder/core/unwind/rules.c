@@ -270,8 +270,7 @@ void rule_get(struct rule *rule, uint64_t key, bool is_stale) {
 	}
 	// It cannot grow: the newest matters more than what is in its place
 	_Atomic uint32_t *place = place_of(n - 1, key, 0);
-	const uint32_t any = 1 + (uint32_t)(key % ((1u << table_bits(n - 1)) - 1));
-	uint32_t number = 0;
+	uint32_t number = 0, any = 1 + (uint32_t)(key % ((1u << table_bits(n - 1)) - 1));
 	number = atomic_compare_exchange_strong(place, &number, any) ? any : number;
 	struct slot *s = &slots_of(n - 1)[number];
 	(void)write_slot(s, atomic_load(&s->key), rule, generation);
