@@ -186,7 +186,7 @@ static void measures_bursts_and_levels(void **state) {
 	(void)state;
 	struct curve_facts c = judge(bursts);
 	assert_int_equal(c.n_bursts, 5);
-	assert_near(c.burst_ns, 40 * MB, 10);
+	assert_near(c.lasted_ns, 40 * MB, 10);
 	assert_near(c.period_ns, 200 * MB, 2);
 	assert_near(judge(cache).to_ns, 380 * MB, 3); // 95 % of its level
 	assert_near(judge(table_later).from_ns, 300 * MB, 2);

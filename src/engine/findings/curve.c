@@ -162,7 +162,7 @@ static bool judge_bursts(const struct curve *c, uint32_t end, struct curve_facts
 		return false;
 	}
 	f->shape = CURVE_BURSTS;
-	f->burst_ns = in_burst / f->n_bursts;
+	f->lasted_ns = in_burst / f->n_bursts;
 	f->period_ns = (last_begin - first_begin) / (f->n_bursts - 1);
 	return true;
 }

@@ -41,7 +41,7 @@ struct curve_facts {
 	uint64_t held_until_ns; // when nine tenths of it were last there
 	uint32_t n_bursts;      // BURSTS: those that edges caught
 	uint64_t risen_bytes;   // BURSTS: the sum of their rises
-	uint64_t burst_ns;      // BURSTS: mean duration of one
+	uint64_t lasted_ns;     // BURSTS: mean duration of one
 	uint64_t period_ns;     // BURSTS: mean time between beginnings
 };
 

@@ -69,9 +69,7 @@ static void put_title(struct page *p) {
 		size_t n = strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 		bool fits = !p->options->height ||
 				p->out->size - line + strlen("   recorded ") + n <= p->width;
-		if (fits) {
-			buffer_printf(p->out, "   recorded %s", when);
-		}
+		buffer_printf(p->out, "%s%s", fits ? "   recorded " : "", fits ? when : "");
 	}
 	put_file(p, p->out->size - line);
 	buffer_text(p->out, "\n\n");
@@ -173,9 +171,7 @@ static void put_hooked(struct page *p) {
 	if (n > MODULES) {
 		buffer_printf(p->out, " and more of %u others", n - MODULES);
 	}
-	if (n > 0) {
-		buffer_u8(p->out, '\n');
-	}
+	buffer_text(p->out, n > 0 ? "\n" : "");
 }
 
 /** What a tree of processes executed, with the largest peak of one process. */
@@ -272,15 +268,10 @@ static bool put_if_room(struct page *p, const struct finding *f, size_t end, boo
 }
 
 /** On a screen, what holds the peak comes second. NULL: it is first already, or absent. */
-static const struct finding *second_on_screen(const struct findings *findings) {
-	uint32_t n = 0;
-	EACH(f, *findings) {
-		if (strcmp(f->id, "peak") == 0) {
-			return n > 0 ? f : NULL;
-		}
-		n += !f->is_quality;
-	}
-	return NULL;
+static const struct finding *second_on_screen(const struct findings *findings,
+		const struct finding *first) {
+	const struct finding *peak = FIND_IN(f, *findings, strcmp(f->id, "peak") == 0);
+	return peak != first ? peak : NULL;
 }
 
 /** The main findings, while lines last, and how many more there are. `screen`: its lines, or 0. */
@@ -290,18 +281,17 @@ static void put_findings(struct page *p, size_t screen) {
 	size_t end = page_lines(p) + LINES;
 	end = screen && end + BEHIND > screen ? screen - BEHIND : end;
 	uint32_t left = 0;
-	bool is_first = true;
-	const struct finding *second = screen ? second_on_screen(findings) : NULL;
+	const struct finding *first = FIND_IN(f, *findings, !f->is_quality);
+	const struct finding *second = screen ? second_on_screen(findings, first) : NULL;
 	buffer_text(p->out, "FINDINGS\n");
 	for (uint32_t i = 0; i < findings->n; i++) {
 		const struct finding *f = &findings->items[i];
 		if (f->is_quality || f == second) {
 			continue;
 		}
-		if (is_first) {
+		if (f == first) {
 			put_finding(p, f);
 			left += second && !put_if_room(p, second, end, true);
-			is_first = false;
 			continue;
 		}
 		left += is_one_of_many(findings, i) || !put_if_room(p, f, end, screen > 0);
@@ -317,14 +307,11 @@ static bool put_nothing_seen(struct page *p) {
 	enum { MAPPED_BYTES = 4000000 };
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
 	bool maps = memory_at_peak(p->r).bytes[REC_PART_MAPPED] >= MAPPED_BYTES;
-	const char *text = "The recorder saw no allocation. The program ended before its first one, "
-					   "or it maps memory itself, as Go and some runtimes do; or it left "
-					   "the work to programs that it executed or started.";
-	if (was_attached) {
-		text = "The program allocated nothing while heaptrack was attached.";
-	} else if (maps) {
-		text = "The recorder saw no allocation: the program maps its memory itself.";
-	}
+	const char *text = was_attached ? "The program allocated nothing while heaptrack was attached."
+			: maps ? "The recorder saw no allocation: the program maps its memory itself."
+				   : "The recorder saw no allocation. The program ended before its first one, "
+					 "or it maps memory itself, as Go and some runtimes do; or it left "
+					 "the work to programs that it executed or started.";
 	visible_wrap(p->out, "  ", 2, text, p->width);
 	buffer_u8(p->out, '\n');
 	return !maps && !memory_grades(p->r, UINT64_MAX).look;

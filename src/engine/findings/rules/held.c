@@ -307,13 +307,12 @@ static void say_bursts(struct finder *f, const struct place *p, const struct cur
 	bool are_all = p->allocated_bytes < c->risen_bytes + c->top_bytes / 10 * 3;
 	SAY(f, ": holds up to %s, in %s%u bursts above half of that, of %s%s",
 			HUMAN_BYTES(c->top_bytes), are_all ? "" : "at least ", c->n_bursts,
-			c->burst_ns < 1000000 ? "" : "about ", HUMAN_SPAN(c->burst_ns));
+			c->lasted_ns < 1000000 ? "" : "about ", HUMAN_SPAN(c->lasted_ns));
 	if (are_all) {
 		SAY(f, ", one every %s", HUMAN_DURATION(c->period_ns));
 	}
 	finder_put(f, "bursts", c->n_bursts);
-	finder_put(f, "lasted_ns", c->burst_ns);
-	finder_put(f, "period_ns", c->period_ns);
+	FINDER_PUT(f, c, lasted_ns, period_ns);
 	f->draft.severity = c->top_bytes >= f->r->summary.peak_bytes / 2 ? FINDING_LOOK_FIRST
 																	 : FINDING_WORTH_IT;
 }

@@ -93,16 +93,14 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 
 static void say_step(struct finder *f, const struct step *s, const struct cause *c,
 		bool is_mapped) {
+	const uint64_t from_ns = s->from->time_ns, to_ns = s->to->time_ns, rss_bytes = s->to->rss_bytes;
 	SAY(f, "RSS rose by %s from %s to %s, to %s; meanwhile %s %s %s", HUMAN_BYTES(s->bytes),
-			HUMAN_DURATION(s->from->time_ns), HUMAN_DURATION(s->to->time_ns),
-			HUMAN_BYTES(s->to->rss_bytes), name_words(f, c->name), is_mapped ? "mapped" : "grew by",
-			HUMAN_BYTES(c->bytes));
+			HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns), HUMAN_BYTES(rss_bytes),
+			name_words(f, c->name), is_mapped ? "mapped" : "grew by", HUMAN_BYTES(c->bytes));
 	finder_about(f, c->name, NULL);
 	f->draft.lens = is_mapped ? "" : f->draft.lens; // it may have been unmapped since
 	finder_put(f, "bytes", s->bytes);
-	finder_put(f, "rss_bytes", s->to->rss_bytes);
-	finder_put(f, "from_ns", s->from->time_ns);
-	finder_put(f, "to_ns", s->to->time_ns);
+	FINDER_PUT_VALUES(f, rss_bytes, from_ns, to_ns);
 	finder_put(f, "site_bytes", c->bytes);
 	FINDER_PUT(f, c, since_ns, until_ns);
 	// Who holds memory is more important than when it came
