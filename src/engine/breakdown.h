@@ -45,12 +45,13 @@ extern const char *const breakdown_names[N_BREAKDOWNS];
 
 struct part {
 	struct slice label;
-	const struct name *name; // of a site, else NULL
+	const struct name *name; // of a site (of its line that weighs most), else NULL
 	uint64_t least;          // lower bound of the class: BY_SIZE in bytes, BY_LIFETIME in ns
 	bool is_rest;            // not distinguished, or of no class
 	struct lens_costs costs;
 	uint32_t n_stacks;
-	uint32_t heaviest;  // stack
+	uint32_t heaviest;  // stack, of a site of that line; else the first
+	uint64_t of_line;   // of a site: what all stacks of that line weigh
 	uint32_t n_threads; // BY_THREAD: how many threads of that name
 	uint32_t tid;       // BY_TID; 0: several short threads of one name. BY_PROCESS: the pid
 	const struct rec_class *class; // BY_CLASS: the class that was seen; NULL: none

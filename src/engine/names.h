@@ -31,6 +31,11 @@ struct name {
 	bool is_wrapper;       // only passes requests to an allocator (malloc, xmalloc): never a site
 };
 
+/** Equal for frames of one line of a function. */
+static inline uint64_t name_line(const struct name *name) {
+	return (uint64_t)name->function_id << 32 | name->line;
+}
+
 struct names;
 
 /** `rules` (may be NULL) take precedence over all others, and are only used during the call. */

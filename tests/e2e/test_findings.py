@@ -324,3 +324,36 @@ def test_many_short_ones_are_not_a_few_bursts(tools, tmp_path):
     for i in range(6):
         recording = tools.record(tmp_path / "flickers", name=f"flickers{i}")
         assert "bursts" not in [finding["id"] for finding in recording.json()["findings"]], recording.json()["findings"]
+
+
+LINES = """
+#include <stdlib.h>
+static void *volatile kept[1000];
+__attribute__((noinline)) static void build(int n) {
+	kept[n] = malloc(200000); kept[n + 1] = malloc(200000); // PARTS
+	for (int i = 2; n == 0 && i < 402; i++) {
+		kept[n + i] = malloc(1500); // ONE CALL
+	}
+}
+int main(void) {
+	build(0);
+	build(500);
+	return 0;
+}
+"""
+
+
+def test_the_line_is_the_one_with_most_of_all_its_calls_together(tools, tmp_path):
+    """800 kB of four stacks of one line, none of which has as much as the 600 kB of another line's only stack."""
+    (tmp_path / "lines.c").write_text(LINES)
+    run("gcc", "-g", "-O1", tmp_path / "lines.c", "-o", tmp_path / "lines")
+    recording = tools.record(tmp_path / "lines")
+    numbers = {text: 1 + LINES[:LINES.index(f"// {text}")].count("\n") for text in ("PARTS", "ONE CALL")}
+    said = [f["text"] for f in recording.json()["findings"]]
+    site = f"build lines.c:{numbers['PARTS']} <- main"
+    assert any(text.startswith(f"{site} holds 1.4 MB (") for text in said), said
+    assert any(text.startswith(f"{site}: 404 of 404 blocks, 1.4 MB, ") for text in said), said
+    table = [line.split()[1] for line in tools.print(recording.file).stdout.splitlines() if line.startswith("  build  ")]
+    assert table == [f"lines.c:{numbers[text]}" for text in ("PARTS", "PARTS", "ONE CALL")], table  # the last: by calls
+    gate = tools.print(recording.file, "--fail-if", "peak>1k", status=3).stdout
+    assert f"the largest part is build lines.c:{numbers['PARTS']} with" in " ".join(gate.split()), gate

@@ -21,14 +21,10 @@ static struct place *place_for(struct finder *f, uint32_t *place_of_function,
 
 static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	const struct rec_stack *stacks = f->r->stacks.items, *s = &stacks[stack];
-	for (enum weight by = 0; by < N_WEIGHTS; by++) {
-		bool is_first = p->n_stacks == 0;
-		if (is_first || stack_weight(s, by) > stack_weight(&stacks[p->heaviest[by]], by)) {
-			p->heaviest[by] = stack;
-		}
+	if (p->n_stacks++ == 0 || s->allocated_bytes > stacks[p->heaviest].allocated_bytes) {
+		p->heaviest = stack;
+		p->name = finder_site(f, stack);
 	}
-	p->n_stacks++;
-	p->name = finder_site(f, p->heaviest[BY_ALLOCATED_BYTES]);
 	ADD_FIELDS(p, s, allocations, allocated_bytes, short_lived, peak_bytes, peak_blocks);
 	p->first_ns = s->first_ns < p->first_ns ? s->first_ns : p->first_ns;
 	p->last_ns = s->last_ns > p->last_ns ? s->last_ns : p->last_ns;

@@ -86,7 +86,7 @@ struct curve_stretch curve_stretch_at(const struct curve *c, uint32_t at);
 
 // ---- what the rules share
 
-/** What a sentence weighs sites by. A site is shown by the line of its heaviest stack. */
+/** What a sentence weighs sites by. A site is shown by the line that weighs most. */
 enum weight {
 	BY_ALLOCATED_BYTES,
 	BY_ALLOCATIONS,
@@ -98,8 +98,8 @@ enum weight {
 
 /** All stacks of one site name; those of runtimes by module. */
 struct place {
-	const struct name *name;      // of the stack that allocated the most bytes
-	uint32_t heaviest[N_WEIGHTS]; // stacks
+	const struct name *name; // of the stack that allocated the most bytes
+	uint32_t heaviest;       // that stack
 	uint32_t n_stacks;
 	uint64_t allocations, allocated_bytes, short_lived;
 	uint64_t peak_bytes, peak_blocks;
@@ -232,9 +232,13 @@ static inline void put_name(struct finder *f, const struct name *name) {
  * caller()", for an addon also "<- checkBlock app.js:2"; if a dependency allocates for it, "via
  * NAME (package)". If none of these has a name, addresses follow, with shares of what was there
  * `when` ("at the peak, ", or ""; NULL: no addresses). `weights`: by stack; NULL: as `by` says.
+ * Returns the stack that stands for the site: of that line the heaviest.
  */
-void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
+uint32_t say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
 		const char *when, const uint64_t *weights);
+
+/** What each stack weighs in a place, without what a runtime keeps of another's. From malloc. */
+uint64_t *weights_in(const struct finder *f, const struct place *p, enum weight by);
 
 /** " (93 % at units+0x48db)": where `weights`, by stack, are in a user's unnamed code. */
 void put_addresses(struct finder *f, const struct place *p, const uint64_t *weights,
@@ -254,12 +258,6 @@ void put_freed_before(struct finder *f);
  */
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name,
 		uint8_t *been);
-
-static inline uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
-	const uint64_t in_their_order[N_WEIGHTS] = {s->allocated_bytes, s->allocations, s->peak_bytes,
-			s->live_bytes, s->short_lived};
-	return in_their_order[by];
-}
 
 /** What a sentence names for a stack: names_site, or its module if that has no name. */
 static inline const struct name *finder_site(const struct finder *f, uint32_t stack) {
@@ -299,7 +297,7 @@ struct asker {
 	const struct name *name; // NULL: none with a name
 	uint64_t weight, all;    // its own, the module's
 };
-struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by,
+struct asker runtime_largest_asker(struct finder *f, const struct place *p,
 		const uint64_t *weights);
 
 /** Run last: the first sentence about the runtime says how scripts get names. */

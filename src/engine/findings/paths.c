@@ -44,8 +44,7 @@ static bool find_paths(const struct finder *f, const struct place *p, uint32_t *
 static bool passes(struct finder *f, uint32_t stack, const struct name *frame) {
 	struct own_frames own;
 	collect_own(f, stack, &own);
-	return ANY(i, own.n,
-			own.items[i]->function_id == frame->function_id && own.items[i]->line == frame->line);
+	return ANY(i, own.n, name_line(own.items[i]) == name_line(frame));
 }
 
 /** Is whatever passes `freed` freed, whatever passes `kept` not, and is that nearly all? */
@@ -76,8 +75,7 @@ void put_paths(struct finder *f, const struct place *p) {
 	struct own_frames a, b;
 	collect_own(f, freed, &a);
 	collect_own(f, kept, &b);
-	while (i < a.n && i < b.n && a.items[i]->function_id == b.items[i]->function_id &&
-			a.items[i]->line == b.items[i]->line) {
+	while (i < a.n && i < b.n && name_line(a.items[i]) == name_line(b.items[i])) {
 		i++;
 	}
 	if (i == a.n || i == b.n || !is_so_for_all(f, p, a.items[i], b.items[i])) {

@@ -21,22 +21,16 @@ static const struct name *asker_of_stack(const struct finder *f, uint32_t stack)
 	return asker && asker->has_name ? asker : NULL;
 }
 
-static uint64_t weight_in(const struct finder *f, const uint64_t *weights, enum weight by,
-		uint32_t stack) {
-	return weights ? weights[stack] : stack_weight(&f->r->stacks.items[stack], by);
-}
-
-struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by,
+struct asker runtime_largest_asker(struct finder *f, const struct place *p,
 		const uint64_t *weights) {
 	uint64_t *of_function = FINDER_NEW(f, uint64_t, names_n_functions(f->names));
 	struct asker best = {0};
 	EACH_STACK_OF(i, f, p) {
-		uint64_t weight = weight_in(f, weights, by, i);
-		const struct name *name = weight > 0 ? asker_of_stack(f, i) : NULL;
-		uint64_t sum = name ? of_function[name->function_id] += weight : 0;
+		const struct name *name = weights[i] > 0 ? asker_of_stack(f, i) : NULL;
+		uint64_t sum = name ? of_function[name->function_id] += weights[i] : 0;
 		best.name = sum > best.weight ? name : best.name;
 		best.weight = sum > best.weight ? sum : best.weight;
-		best.all += weight;
+		best.all += weights[i];
 	}
 	return best;
 }
@@ -106,57 +100,69 @@ static struct called called_by_site(const struct finder *f, uint32_t stack) {
 	return out;
 }
 
-static uint32_t heaviest_stack(const struct finder *f, const struct place *p, enum weight by,
+/** Of the line that weighs most in all its stacks, the heaviest stack. */
+static uint32_t heaviest_stack(const struct finder *f, const struct place *p,
 		const uint64_t *weights) {
-	uint32_t most = p->heaviest[by];
-	EACH_NUMBER(i, weights ? f->r->stacks.n : 0, f->place_of[i] == p - f->places) {
-		most = weights[i] > weights[most] ? i : most;
+	SCOPED(map) lines = {0};
+	EACH_NUMBER(i, f->r->stacks.n, f->place_of[i] == p - f->places && weights[i] > 0) {
+		const uint64_t line = name_line(finder_site(f, i));
+		(void)map_put(&lines, line, map_get(&lines, line) + weights[i]);
+	}
+	uint32_t most = p->heaviest;
+	EACH_STACK_OF(i, f, p) {
+		const uint64_t of_line = map_get(&lines, name_line(finder_site(f, i)));
+		const uint64_t of_most = map_get(&lines, name_line(finder_site(f, most)));
+		bool is_more = of_line > of_most || (of_line == of_most && weights[i] > weights[most]);
+		most = is_more ? i : most;
 	}
 	return most;
 }
 
 /** What a stack's site called, as far as that is true of most of the place. */
-static struct called called_by_place(const struct finder *f, const struct place *p, enum weight by,
+static struct called called_by_place(const struct finder *f, const struct place *p,
 		const uint64_t *weights, uint32_t stack) {
 	struct called out = called_by_site(f, stack);
 	uint64_t all = 0, by_function = 0, by_module = 0;
 	EACH_NUMBER(i, out.function || out.module.size > 0 ? f->r->stacks.n : 0,
 			f->place_of[i] == p - f->places) {
 		const struct called other = called_by_site(f, i);
-		uint64_t weight = weight_in(f, weights, by, i);
 		bool is_same = out.function && other.function &&
 				other.function->function_id == out.function->function_id;
-		all += weight;
-		by_function += is_same ? weight : 0;
-		by_module += slice_equal(other.module, out.module) ? weight : 0;
+		all += weights[i];
+		by_function += is_same ? weights[i] : 0;
+		by_module += slice_equal(other.module, out.module) ? weights[i] : 0;
 	}
 	out.function = by_function > all / 5 * 3 ? out.function : NULL;
 	out.module = by_module > all / 5 * 3 ? out.module : (struct slice){0};
 	return out;
 }
 
-/** What each stack weighs, without what a runtime keeps. */
-static const uint64_t *weights_by(struct finder *f, enum weight by) {
-	uint64_t *weights = FINDER_NEW(f, uint64_t, f->r->stacks.n);
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		bool is_noise = by == BY_LIVE_BYTES && finder_is_noise(f, i);
-		weights[i] = is_noise ? 0 : stack_weight(&f->r->stacks.items[i], by);
+uint64_t *weights_in(const struct finder *f, const struct place *p, enum weight by) {
+	uint64_t *weights = memory_new(f->r->stacks.n + 1ul, sizeof *weights);
+	EACH_STACK_OF(i, f, p) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		const uint64_t in_their_order[N_WEIGHTS] = {s->allocated_bytes, s->allocations,
+				s->peak_bytes, s->live_bytes, s->short_lived};
+		bool is_noise = by == BY_LIVE_BYTES && !p->name->is_runtime && finder_is_noise(f, i);
+		weights[i] = is_noise ? 0 : in_their_order[by];
 	}
 	return weights;
 }
 
-void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
+uint32_t say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
 		const char *when, const uint64_t *weights) {
-	const uint32_t heaviest = heaviest_stack(f, p, by, weights);
+	FREED uint64_t *own = weights ? NULL : weights_in(f, p, by);
+	weights = weights ?: own;
+	const uint32_t heaviest = heaviest_stack(f, p, weights);
 	const struct name *name = finder_site(f, heaviest);
 	finder_about(f, name, metric);
 	put_name(f, name);
-	struct asker asker = p->name->is_runtime ? runtime_largest_asker(f, p, by, weights)
+	struct asker asker = p->name->is_runtime ? runtime_largest_asker(f, p, weights)
 											 : (struct asker){0};
 	if (asker.weight > asker.all / 5 * 3) {
 		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, asker.name)));
 	}
-	const struct called via = called_by_place(f, p, by, weights, heaviest);
+	const struct called via = called_by_place(f, p, weights, heaviest);
 	const struct name *caller = caller_of_site(f, heaviest, true, NULL);
 	caller = caller ? caller : module_behind(f, heaviest);
 	if (via.function) {
@@ -165,7 +171,7 @@ void say_place(struct finder *f, const struct place *p, enum weight by, const ch
 	} else if (via.module.size > 0) {
 		SAY(f, " via %.*s", SLICE_ARG(path_base(via.module)));
 	} else if (when && !caller && !name->has_name) {
-		put_addresses(f, p, weights ? weights : weights_by(f, by), when);
+		put_addresses(f, p, weights, when);
 	}
 	const struct name *script = script_behind(f, heaviest);
 	if (caller && caller != script) {
@@ -174,4 +180,5 @@ void say_place(struct finder *f, const struct place *p, enum weight by, const ch
 	if (script) {
 		SAY(f, " <- %s", name_words(f, script));
 	}
+	return heaviest;
 }

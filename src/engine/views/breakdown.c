@@ -27,25 +27,29 @@ struct taker {
 	struct part rest;
 };
 
+static const struct name *site_of(const struct taker *t, uint32_t stack) {
+	return lens_site(t->lens, t->names, t->recording->stacks.items[stack].node);
+}
+
+static uint64_t weight_of(const struct taker *t, uint32_t stack) {
+	return lens_weight(t->lens, &t->result->stacks[stack]);
+}
+
 static void add_stack(const struct taker *t, struct part *part, uint32_t stack) {
-	const struct lens_costs *c = &t->result->stacks[stack];
-	if (part->n_stacks++ == 0 ||
-			lens_weight(t->lens, c) > lens_weight(t->lens, &t->result->stacks[part->heaviest])) {
-		part->heaviest = stack;
-	}
-	lens_costs_add(&part->costs, c);
+	part->heaviest = part->n_stacks++ == 0 ? stack : part->heaviest;
+	lens_costs_add(&part->costs, &t->result->stacks[stack]);
 }
 
 // ---- by a stack's site or thread
 
-/** The part with number *which - 1; if that is 0, a fresh one. */
+/** The part with number *which - 1; if that is 0, a fresh one. NULL: the rest. */
 static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack,
 		struct part fresh) {
-	if (!*which) {
+	if (which && !*which) {
 		(void)vec_add(&t->parts, fresh);
 		*which = (uint32_t)t->parts.n;
 	}
-	struct part *part = &t->parts.items[*which - 1];
+	struct part *part = which ? &t->parts.items[*which - 1] : &t->rest;
 	add_stack(t, part, stack);
 	return part;
 }
@@ -56,14 +60,26 @@ static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack
 static void take_sites(struct taker *t) {
 	uint32_t n_functions = names_n_functions(t->names);
 	FREED uint32_t *part_of = memory_new(n_functions + 1ul, sizeof *part_of); // the last: of none
+	SCOPED(map) lines = {0};
+	EACH_NUMBER(i, t->recording->stacks.n, site_of(t, i) && weight_of(t, i) > 0) {
+		const uint64_t line = name_line(site_of(t, i));
+		(void)map_put(&lines, line, map_get(&lines, line) + weight_of(t, i));
+	}
 	EACH_STACK_THAT_COSTS(i, t) {
-		const struct name *name = lens_site(t->lens, t->names, t->recording->stacks.items[i].node);
+		const struct name *name = site_of(t, i);
 		uint32_t number = name ? name->function_id : n_functions;
 		struct part fresh = {
 				.name = name,
 				.label = name ? name->function : slice_of_text("(no stack)"),
 		};
-		(void)add_to_part(t, &part_of[number], i, fresh);
+		struct part *part = add_to_part(t, &part_of[number], i, fresh);
+		const uint64_t of_line = name ? map_get(&lines, name_line(name)) : 0;
+		if (of_line > part->of_line ||
+				(of_line == part->of_line && weight_of(t, i) > weight_of(t, part->heaviest))) {
+			part->name = name;
+			part->heaviest = i;
+			part->of_line = of_line;
+		}
 	}
 }
 
@@ -126,12 +142,9 @@ static void take_grades(struct taker *t) {
 	uint32_t part_of[REC_GRADES] = {0};
 	EACH_STACK_THAT_COSTS(i, t) {
 		const struct rec_grade *row = grade_of(t->recording, i);
-		if (!row) {
-			add_stack(t, &t->rest, i);
-		} else {
-			const struct part fresh = {.label = slice_of_text(lens_grade_names[row->grade])};
-			(void)add_to_part(t, &part_of[row->grade], i, fresh);
-		}
+		const unsigned grade = row ? row->grade : 0;
+		const struct part fresh = {.label = slice_of_text(lens_grade_names[grade])};
+		(void)add_to_part(t, row ? &part_of[grade] : NULL, i, fresh);
 	}
 }
 
@@ -143,10 +156,6 @@ static void take_threads(struct taker *t) {
 	FREED bool *is_counted = memory_new(r->threads.n + 1ul, sizeof *is_counted);
 	EACH_STACK_THAT_COSTS(i, t) {
 		uint32_t thread = r->stacks.items[i].thread;
-		if (thread == 0) {
-			add_stack(t, &t->rest, i);
-			continue;
-		}
 		const struct rec_thread *who = &r->threads.items[thread];
 		struct slice label = r->strings.items[who->name];
 		struct part fresh = {
@@ -154,8 +163,8 @@ static void take_threads(struct taker *t) {
 				.tid = t->by == BY_TID && !who->n_merged ? who->tid : 0,
 		};
 		uint32_t number = t->by == BY_TID ? thread : who->name;
-		struct part *part = add_to_part(t, &part_of[number], i, fresh);
-		if (!is_counted[thread]) {
+		struct part *part = add_to_part(t, thread ? &part_of[number] : NULL, i, fresh);
+		if (thread && !is_counted[thread]) {
 			is_counted[thread] = true;
 			part->n_threads += who->n_merged ? who->n_merged : 1;
 		}

@@ -35,8 +35,7 @@ struct breakdown rank_sites(const struct recording *r, const struct names *n,
 	}
 	struct breakdown out = breakdown_make(BY_SITE, &lens, r, n, &result, arena);
 	EACH_OF(site, out.parts, out.n) {
-		const struct name *name = lens_site(&lens, n, r->stacks.items[site->heaviest].node);
-		site->name = name ? name : &nowhere;
+		site->name = site->name ?: &nowhere;
 	}
 	return out;
 }

@@ -34,8 +34,8 @@ static struct slice qualifier_of(struct slice name) {
 }
 
 /** The class whose member requested the memory: "std::vector", Rust's "Vec". Empty: none known. */
-static struct slice class_of(struct finder *f, const struct place *p) {
-	struct stack_walk w = walk_of(f, p->heaviest[BY_SHORT_LIVED]);
+static struct slice class_of(struct finder *f, uint32_t stack) {
+	struct stack_walk w = walk_of(f, stack);
 	const struct name *frame, *via = NULL;
 	while ((frame = stack_walk_next(&w)) && frame != w.site) {
 		via = frame->is_wrapper || !frame->has_name ? via : frame;
@@ -82,7 +82,7 @@ static struct usual_size usual_size_of(const struct finder *f, const struct plac
 }
 
 /** ", always 101 bytes" if known of all, "usually" for nine of ten. A mean could be far off. */
-static void put_size(struct finder *f, const struct place *p) {
+static void put_size(struct finder *f, const struct place *p, uint32_t stack) {
 	struct usual_size usual = usual_size_of(f, p);
 	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
 		return;
@@ -92,7 +92,7 @@ static void put_size(struct finder *f, const struct place *p) {
 		SAY(f, ", %s %s", is_always ? "always" : "usually", COUNTED(usual.size, "byte"));
 		finder_put(f, "size", usual.size);
 	}
-	struct slice class = class_of(f, p);
+	struct slice class = class_of(f, stack);
 	if (class.size > 0) {
 		SAY(f, " (%.*s)", SLICE_ARG(class));
 	}
@@ -104,11 +104,11 @@ static void put_size(struct finder *f, const struct place *p) {
 
 static void say_churn(struct finder *f, struct place *p) {
 	const struct rec_summary *s = &f->r->summary;
-	say_place(f, p, BY_SHORT_LIVED, "allocations", "", NULL);
+	const uint32_t stack = say_place(f, p, BY_SHORT_LIVED, "allocations", "", NULL);
 	SAY(f, " makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, ",
 			HUMAN_PERCENT(p->short_lived, s->short_lived), HUMAN_COUNT(p->short_lived));
 	put_pace(f, p);
-	put_size(f, p);
+	put_size(f, p, stack);
 	FINDER_PUT(f, p, short_lived, allocations);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= SUM_OF_OWN(f, allocations) / 2;
 	// Too few to notice: who holds the peak comes first
@@ -147,7 +147,7 @@ void find_one_size(struct finder *f) {
 			best->count < r->summary.allocations / 10 * 3) {
 		return;
 	}
-	say_place(f, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
+	(void)say_place(f, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
 	SAY(f, " allocates %s blocks of %s each on one path", HUMAN_COUNT(best->count),
 			COUNTED(best->size, "byte"));
 	finder_put(f, "blocks", best->count);

@@ -215,7 +215,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	if (is_at_once) {
 		finder_begin(f, kinds[c->shape].id, kinds[c->shape].title);
 	}
-	say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
+	(void)say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
 	SAY(f, ": ");
 	put_kept(f, p);
 	const uint64_t bytes = p->left_bytes > 0 ? put_left(f, p) : p->live_bytes;
@@ -325,7 +325,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	enum weight by = p->live_bytes > p->peak_bytes ? BY_LIVE_BYTES
 			: p->peak_bytes                        ? BY_PEAK_BYTES
 												   : BY_ALLOCATED_BYTES;
-	say_place(f, p, by, NULL, when[by], NULL);
+	(void)say_place(f, p, by, NULL, when[by], NULL);
 	SAY(f, p->name->is_runtime ? ", for what it runs" : "");
 	finder_put(f, "bytes", c->top_bytes);
 	switch (c->shape) {
@@ -410,7 +410,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	}
 	finder_begin(f, "steady", "steady");
 	const char *low = HUMAN_BYTES(level.low_bytes), *high = HUMAN_BYTES(level.high_bytes);
-	say_place(f, p, BY_PEAK_BYTES, NULL, "at the peak, ", NULL);
+	(void)say_place(f, p, BY_PEAK_BYTES, NULL, "at the peak, ", NULL);
 	bool is_one = strcmp(low, high) == 0;
 	SAY(f, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
 			HUMAN_DURATION(level.from_ns));

@@ -396,7 +396,7 @@ struct presence {
 
 static void say_presence(struct finder *f, const struct memory_look *m, const struct place *p,
 		const struct presence *u, const uint64_t *of_stack, bool is_pinned) {
-	say_place(f, p, BY_PEAK_BYTES, is_pinned ? "peak" : "untouched", "", of_stack);
+	(void)say_place(f, p, BY_PEAK_BYTES, is_pinned ? "peak" : "untouched", "", of_stack);
 	const char *asked = HUMAN_BYTES(u->asked_bytes), *blocks = COUNTED(u->blocks, "live block");
 	if (is_pinned) {
 		SAY(f, ": %s in %s keep %s in memory that are free on the same pages %s", asked, blocks,

@@ -222,7 +222,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	bool is_alone = h->own >= h->bytes - h->bytes / 100 &&
 			strcmp(HUMAN_BYTES(h->own), HUMAN_BYTES(h->bytes)) == 0;
 	if (is_alone && place) {
-		say_place(f, place, BY_PEAK_BYTES, "peak", "", NULL);
+		(void)say_place(f, place, BY_PEAK_BYTES, "peak", "", NULL);
 	} else {
 		finder_about(f, h->name, "peak");
 		SAY(f, "%s and what it calls", name_words(f, h->name));

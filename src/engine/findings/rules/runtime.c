@@ -4,7 +4,8 @@
 
 /** ", 25.8 MB of it in libjvm.so, 9.0 MB asked for by Arena::grow()". */
 static void put_largest(struct finder *f, const struct place *p, uint64_t bytes) {
-	struct asker a = runtime_largest_asker(f, p, BY_PEAK_BYTES, NULL);
+	FREED uint64_t *weights = weights_in(f, p, BY_PEAK_BYTES);
+	struct asker a = runtime_largest_asker(f, p, weights);
 	bool is_program = slice_equal(p->name->module, names_program(f->r));
 	if (!is_program) {
 		SAY(f, ", %s of it in %.*s", HUMAN_BYTES(p->peak_bytes), SLICE_ARG(p->name->function));

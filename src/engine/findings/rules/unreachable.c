@@ -56,7 +56,7 @@ static void say_lost(struct finder *f, const struct place *p, const struct lost 
 	const uint64_t blocks = lost->blocks + lost->owned_blocks;
 	const uint64_t bytes = lost->bytes + lost->owned_bytes;
 	const bool is_one = lost->blocks == 1;
-	say_place(f, p, BY_LIVE_BYTES, "unreachable", "", of_stacks);
+	(void)say_place(f, p, BY_LIVE_BYTES, "unreachable", "", of_stacks);
 	SAY(f, ": ");
 	if (lost->is_cycle) {
 		SAY(f, is_one ? "a cycle of " : "cycles, all in all ");

@@ -53,7 +53,7 @@ void find_handed_over(struct finder *f) {
 	put_thread(f, to);
 	if (p) {
 		SAY(f, "; ");
-		say_place(f, p, BY_ALLOCATIONS, "allocations", "", NULL);
+		(void)say_place(f, p, BY_ALLOCATIONS, "allocations", "", NULL);
 		SAY(f, " allocated %s blocks (%s)", HUMAN_COUNT(p->allocations),
 				HUMAN_BYTES(p->allocated_bytes));
 		finder_put(f, "allocated_blocks", p->allocations);
