@@ -357,3 +357,34 @@ def test_the_line_is_the_one_with_most_of_all_its_calls_together(tools, tmp_path
     assert table == [f"lines.c:{numbers[text]}" for text in ("PARTS", "PARTS", "ONE CALL")], table  # the last: by calls
     gate = tools.print(recording.file, "--fail-if", "peak>1k", status=3).stdout
     assert f"the largest part is build lines.c:{numbers['PARTS']} with" in " ".join(gate.split()), gate
+
+
+WORKERS = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void *volatile kept[500];
+static void rest(void) { nanosleep(&(struct timespec){0, 2000000}, NULL); }
+__attribute__((noinline)) static void keep(int i) { kept[i] = calloc(1, 20000); }
+int main(void) {
+	for (int worker = 0; worker < 2; worker++) {
+		if (fork() == 0) {
+			for (int i = 0; i < 500; i++) { rest(); if (i > 200) keep(i); }
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0) {}
+	return 0;
+}
+"""
+
+
+def test_what_workers_never_free_is_not_said_to_be_gone_at_the_end(tools, tmp_path):
+    (tmp_path / "workers.c").write_text(WORKERS)
+    run("gcc", "-g", "-O1", tmp_path / "workers.c", "-o", tmp_path / "workers")
+    recording = tools.record("--children", tmp_path / "workers")
+    said = [f["text"] for f in recording.json()["findings"]]
+    assert any(re.search(r"keep .*598 of 598 blocks, 12.0 MB, left by 2 processes", text) for text in said), said
+    grew = [text for text in said if "grew most" in text]
+    assert grew and not any("at the end" in text for text in grew), said

@@ -420,8 +420,8 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 }
 
 /**
- * What came late grew most, beside what grew evenly all the time; less than that is left out. What
- * ended processes left before is not held at the end.
+ * What came late grew most, beside what grew evenly all the time; less than that is left out. Where
+ * ended processes of a tree left blocks, which are never freed, nothing is said of the end.
  */
 static void says_what_grew_most_beside_what_grows_evenly(void **state) {
 	(void)state;
@@ -446,7 +446,9 @@ static void says_what_grew_most_beside_what_grows_evenly(void **state) {
 	assert_string_equal(find(&with[1], "no-growth")->text,
 			"from 495 ms to 945 ms the heap grew by 2.0 MB (97 % of the peak); make_row() app.cpp:12 "
 			"grew most, by 2.0 MB, and held nothing at the end.");
-	assert_string_equal(find(&with[2], "no-growth")->text, find(&with[1], "no-growth")->text);
+	assert_string_equal(find(&with[2], "no-growth")->text,
+			"from 495 ms to 945 ms the heap grew by 2.0 MB (97 % of the peak); make_row() app.cpp:12 "
+			"grew most, by 2.0 MB.");
 	*late = before;
 }
 

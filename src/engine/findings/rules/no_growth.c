@@ -139,7 +139,8 @@ static void put_site(struct finder *f, const struct place *p, const struct windo
 	SAY(f, " grew most, by %s", HUMAN_BYTES(bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
 		SAY(f, held_before(f, (uint32_t)(p - f->places), w) ? ", to what it held before" : "");
-		SAY(f, ", and held %s at the end", p->end_bytes ? HUMAN_BYTES(p->end_bytes) : "nothing");
+		const char *left = p->live_bytes ? HUMAN_BYTES(p->live_bytes) : "nothing"; // never freed
+		SAY(f, "%s", p->left_bytes ? "" : FORMAT(64, ", and held %s at the end", left));
 	}
 }
 
