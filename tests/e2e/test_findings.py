@@ -388,3 +388,28 @@ def test_what_workers_never_free_is_not_said_to_be_gone_at_the_end(tools, tmp_pa
     assert any(re.search(r"keep .*598 of 598 blocks, 12.0 MB, left by 2 processes", text) for text in said), said
     grew = [text for text in said if "grew most" in text]
     assert grew and not any("at the end" in text for text in grew), said
+
+
+OVERLOADS = """
+#include <cstdlib>
+static void *volatile kept[300];
+__attribute__((noinline)) static void look(int i, long size) { kept[i] = malloc(size); }
+__attribute__((noinline)) static void look(int i) { look(i, 5000); }
+__attribute__((noinline)) static void set(int i) { look(i); }
+int main() {
+	for (int i = 0; i < 300; i++) {
+		set(i);
+	}
+	return 0;
+}
+"""
+
+
+def test_an_overload_that_reads_like_the_site_is_not_its_caller(tools, tmp_path):
+    (tmp_path / "overloads.cpp").write_text(OVERLOADS)
+    run("g++", "-g", "-O1", "-fno-optimize-sibling-calls", tmp_path / "overloads.cpp", "-o", tmp_path / "overloads")
+    recording = tools.record(tmp_path / "overloads")
+    said = [f["text"] for f in recording.json()["findings"]]
+    assert any(text.startswith("look() overloads.cpp:4 <- set()") for text in said), said
+    rows = [line for line in recording.report().splitlines() if line.startswith("  look() ")]
+    assert rows and all("<- set()" in row for row in rows), rows

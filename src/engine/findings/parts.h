@@ -253,8 +253,8 @@ static inline uint64_t finder_unknown_frees(const struct finder *f) {
 void put_freed_before(struct finder *f);
 
 /**
- * The user's function, named or not, that called the site in this stack, or NULL. `been` (may be
- * NULL), by node: skip callers already seen for another stack of the site.
+ * The user's function, named or not, that called the site in this stack, no overload of it; or
+ * NULL. `been` (may be NULL), by node: skip callers already seen for another stack of the site.
  */
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name,
 		uint8_t *been);

@@ -38,11 +38,11 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p,
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name,
 		uint8_t *been) {
 	struct stack_walk w = walk_of(f, stack);
-	(void)NEXT_FRAME_THAT(frame, &w, frame == w.site);
-	const struct name *caller;
+	const struct name *caller = NEXT_FRAME_THAT(frame, &w, frame == w.site);
+	const struct slice site = function_bare(w.site->function);
 	while ((caller = stack_walk_next(&w)) != NULL &&
 			(caller->owner != OWNER_YOURS || caller->has_name != has_name ||
-					caller->function_id == w.site->function_id)) {
+					slice_equal(function_bare(caller->function), site))) {
 		if (been && w.i == w.frames.n) {
 			if (been[w.node]) {
 				return NULL;

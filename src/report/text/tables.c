@@ -17,15 +17,16 @@ struct rows {
 /** "<- handleRequest() <- main": your own callers, innermost first. */
 static void put_callers(struct page *p, const struct part *site, struct buffer *out) {
 	struct stack_walk w = stack_walk_init(p->r, p->names, p->r->stacks.items[site->heaviest].node);
-	uint32_t last = site->name->function_id;
+	struct slice last = function_bare(site->name->function);
 	bool is_behind = false;
 	const struct name *f;
 	for (int n = 0; n < 8 && (f = stack_walk_next(&w));) {
 		if (f == site->name) {
 			is_behind = true;
-		} else if (is_behind && f->owner == OWNER_YOURS && f->function_id != last) {
+		} else if (is_behind && f->owner == OWNER_YOURS &&
+				!slice_equal(function_bare(f->function), last)) {
 			buffer_printf(out, "<- %.*s ", SLICE_ARG(page_short_name(p, f)));
-			last = f->function_id;
+			last = function_bare(f->function);
 			n++;
 		}
 	}
