@@ -49,9 +49,17 @@ const FROM_OUTSIDE = [
 	'temporaryBytes',
 ];
 
+// gzip looks 32 kB back: what is alike has to stand close together. The modules that come first, in
+// an order that reorder.mjs found by trying; all others stand where they are imported first
+const FIRST = readFileSync('order.txt', 'utf8').trim().split('\n');
+
+const imports = (files) => files.map((file) => `import './${file}';`).join('\n');
+
 async function bundle(entry) {
+	const isPage = entry === 'src/main.tsx';
+	const contents = imports([...FIRST, 'main.tsx']);
 	const result = await build({
-		entryPoints: [entry],
+		...(isPage ? { stdin: { contents, resolveDir: 'src' } } : { entryPoints: [entry] }),
 		bundle: true,
 		minify: true,
 		charset: 'utf8',
@@ -62,7 +70,7 @@ async function bundle(entry) {
 		jsx: 'transform',
 		jsxFactory: 'createElement',
 		jsxFragment: 'Fragment',
-		inject: /\.tsx$/.test(entry) ? ['src/jsx.ts'] : [],
+		inject: isPage ? ['src/jsx.ts'] : [],
 		legalComments: 'none',
 		define: { 'process.env.NODE_ENV': '"production"' },
 		logLevel: 'warning',
@@ -72,8 +80,7 @@ async function bundle(entry) {
 		return text.trim();
 	}
 	const properties = { regex: OWN, reserved: FROM_OUTSIDE };
-	const mangle = entry.endsWith('.tsx') ? { properties } : {};
-	return (await minify(text, { ...SMALLER, mangle })).code;
+	return (await minify(text, { ...SMALLER, mangle: isPage ? { properties } : {} })).code;
 }
 
 /** What may stand in an inline script: nothing that ends it. */
