@@ -23,7 +23,7 @@ struct name {
 	struct slice module;   // path; empty: none known
 	struct slice type;     // of what it allocates, from debug data; empty: unknown
 	uint32_t line;         // 0: unknown
-	uint32_t function_id;  // equal for all frames of one function in one file; < names_n_functions
+	uint32_t function_id;  // one for a function of one file, else module; < names_n_functions
 	uint8_t owner;         // enum owner
 	bool is_inlined;       // into the frame that follows
 	bool has_name;         // false: `function` is module+0xoffset or a mark

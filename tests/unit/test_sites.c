@@ -97,6 +97,30 @@ static void knows_the_runtime_in_a_library(void **state) {
 	*l = before;
 }
 
+/** One function, compiled into a program and a library: its file says so, else it may be two. */
+static void tells_functions_apart_by_file_or_module(void **state) {
+	(void)state;
+	struct rec_location *l = &f.r.locations.items[L_X];
+	const uint32_t first = f.r.locations.items[L_VECTOR].first_frame;
+	struct rec_frame *vector = &f.r.frames.items[first];
+	const struct rec_location before = *l;
+	assert_int_not_equal(l->module, f.r.locations.items[L_VECTOR].module);
+	l->first_frame = first;
+	l->n_frames = 1;
+	static const uint32_t files[] = {S_VECTOR_H, S_NONE};
+	for (uint32_t i = 0; i < 2; i++) {
+		vector->file = files[i];
+		struct names *n = names_create(&f.r, NULL);
+		assert_non_null(n);
+		bool is_one = names_of(n, L_X).items->function_id ==
+				names_of(n, L_VECTOR).items->function_id;
+		assert_int_equal(is_one, files[i] != S_NONE);
+		names_destroy(n);
+	}
+	vector->file = S_VECTOR_H;
+	*l = before;
+}
+
 static void ranks_sum_to_the_totals(void **state) {
 	(void)state;
 	const struct rec_summary *s = &f.r.summary;
@@ -253,6 +277,7 @@ int main(void) {
 			TEST(names_stacks_after_the_users_own_code),
 			TEST(tells_whose_code_it_is),
 			TEST(knows_the_runtime_in_a_library),
+			TEST(tells_functions_apart_by_file_or_module),
 			TEST(ranks_sum_to_the_totals),
 			TEST(is_silent_when_all_is_well),
 			TEST(says_which_mappings_are_missing),

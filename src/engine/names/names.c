@@ -182,17 +182,17 @@ static void name_location(struct names *n, uint32_t id) {
 	}
 }
 
-/** Equal ids for frames of equal function and file. */
+/** Equal ids for frames of equal function and file; without a file, of one module. */
 static void number_functions(struct names *n) {
 	SCOPED(index) known = {0};
-	FREED uint32_t *sample = memory_new(n->n_frames, sizeof *sample); // per function: a frame
+	FREED const struct name **of = memory_new(n->n_frames, sizeof *of); // per function: a frame
 	for (uint32_t i = 0; i < n->n_frames; i++) {
 		struct name *f = &n->frames[i];
 		uint64_t h = slice_hash(slice_hash(SLICE_HASH, f->function), f->file);
 		f->function_id = INDEX_FIND_OR_PUT(&known, h, k,
-				slice_equal(f->function, n->frames[sample[k]].function) &&
-						slice_equal(f->file, n->frames[sample[k]].file),
-				sample, n->n_functions, i);
+				slice_equal(f->function, of[k]->function) && slice_equal(f->file, of[k]->file) &&
+						(f->file.size || slice_equal(f->module, of[k]->module)),
+				of, n->n_functions, f);
 	}
 }
 

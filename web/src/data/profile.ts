@@ -203,7 +203,7 @@ export interface Symbols {
 	module: string[];
 	linkage: string[];
 	package: string[];
-	function: Uint32Array; // equal for one function of one file, whatever its module
+	function: Uint32Array; // equal for one function of one file, else of one module
 	source: Uint32Array; // what /source/ID is asked for
 	flags: Uint8Array;
 }
