@@ -165,3 +165,31 @@ def test_a_phone_shows_it_whole(seen):
 def test_one_process_is_not_called_a_tree(pages, browse):
     views = browse("under_lens.mjs", pages.page("threads").as_uri(), "threads:")["views"]
     assert [name for name, _ in views[0]["tables"]] == ["Threads"], views
+
+
+ALIKE = """
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+__attribute__((noinline)) void work(void) { kept = malloc(%d); usleep(20000); }
+int main(void) { work(); return kept == NULL; }
+"""
+
+
+def test_functions_of_one_name_in_two_programs_are_two(build, tmp_path, browse):
+    """Neither program has debug data: it stands beside each."""
+    for name, size in (("early", 100_000), ("later", 300_000)):
+        (tmp_path / f"{name}.c").write_text(ALIKE % size)
+        subprocess.run(["cc", "-O1", "-o", tmp_path / name, tmp_path / f"{name}.c"], check=True, timeout=60)
+    subprocess.run([build / "heaptrack", "-q", "--children", "-o", tmp_path / "a.zst", "sh", "-c",
+                    f"{tmp_path}/early; {tmp_path}/later; true"], check=True, timeout=60)
+    said = subprocess.run([build / "heaptrack_print", "--by", "function", tmp_path / "a.zst"], capture_output=True,
+                          text=True, timeout=60, check=True).stdout
+    assert set(re.findall(r" work  (\w+)$", said, re.M)) >= {"later"}, said
+    subprocess.run([build / "heaptrack_print", "--html", tmp_path / "a.html", tmp_path / "a.zst"],
+                   check=True, timeout=60)
+    seen = browse("alike.mjs", (tmp_path / "a.html").as_uri(), "work")
+    assert not seen["wrong"], seen["wrong"]
+    assert sorted(row.split()[-1] for row in seen["rows"]) == ["early", "later"], seen
+    assert [band for band in seen["bands"] if band.endswith("/early")] and \
+        [band for band in seen["bands"] if band.endswith("/later")], seen

@@ -201,7 +201,9 @@ export function stackedSeries(
 	const isOne = ({ label }: Series) => out.filter((each) => each.label === label).length === 1;
 	for (const same of out.filter((each) => !isOne(each))) {
 		const name = ends(p.symbolTable.name[same.symbol]!, 49);
-		const [path] = /[^/]*\/?[^/]*$/.exec(p.symbolTable.file[same.symbol]!)!; // json/__init__.py
+		const { file, module } = p.symbolTable;
+		const where = file[same.symbol] || module[same.symbol]!;
+		const [path] = /[^/]*\/?[^/]*$/.exec(where)!; // json/__init__.py, bin/make
 		same.label = name === same.label ? `${name} ${path}` : name; // of a template
 	}
 	for (const c of curves.slice(most)) {

@@ -9,8 +9,8 @@ import { useValue } from './signals.ts';
 export const isHelpOpen = signal(false);
 
 const WORDS: [string, string][] = [
-	['Self, total', 'What a function allocates itself; with its callees'],
-	['Site', 'What a stack is attributed to: the innermost frame of your code'],
+	['Self, total', 'What ends in a row or box; with all below it'],
+	['Own', 'What is attributed to a function: stacks whose innermost frame of your code it is'],
 	[
 		'Yours, library',
 		'Whose a frame is. Library frames in a row are one grey box: the outermost, +others',

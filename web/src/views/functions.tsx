@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { functionsOf, type FunctionCosts } from '../data/functions.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
-import { metricName, shareTitle, symbolName, weight } from '../ui/labels.ts';
+import { metricName, placeOf, shareTitle, symbolName, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useSize } from '../ui/size.ts';
@@ -12,7 +12,7 @@ import { useValue } from '../ui/signals.ts';
 import { barOf } from './nodes.ts';
 
 const ROW = 24;
-const TITLES = { total: 'with callees', self: 'self' };
+const TITLES = { total: 'with callees', self: 'own' };
 
 interface HeadProps {
 	column: number;
@@ -39,19 +39,24 @@ export function FunctionTable() {
 	const [top, setTop] = useState(0);
 	const box = useRef<HTMLDivElement>(null);
 	const { height } = useSize(box);
+	const nameOf = (f: FunctionCosts) => symbolName(p, f.symbol, t.group);
 	const all = useMemo(() => functionsOf(t, a), [t, a]);
 	const rows = useMemo(() => {
 		const kept = marked ? all.filter((f) => marked.has(f.symbol)) : all;
 		return inOrder(kept, order || 2, (f) => [
-			Math.abs(order) === 1 ? symbolName(p, f.symbol, t.group) : null,
+			Math.abs(order) === 1 ? nameOf(f) : null,
 			f[main],
 			f[other],
 		]);
 	}, [all, order, marked]);
+	const alike = useMemo(() => {
+		const seen = new Set<string>();
+		return new Set(all.map(nameOf).filter((name) => seen.size === seen.add(name).size));
+	}, [all]);
 	const metric = a.lens.metric;
 	useSheet('functions', () => [
-		[t.group, metricName(metric), 'self'],
-		...rows.map((f) => [symbolName(p, f.symbol, t.group), f.total, f.self]),
+		[t.group, metricName(metric), 'own'],
+		...rows.map((f) => [nameOf(f), f.total, f.self]),
 	]);
 	const total = state.totalWeight.value;
 	const key = picked ? p.symbolTable.function[picked.symbol] : -1;
@@ -117,7 +122,10 @@ export function FunctionTable() {
 							class={`name cut ${t.isRun[f.node] ? 'run library' : ''}`}
 							title={p.symbolTable.name[f.symbol]}
 						>
-							<Name text={symbolName(p, f.symbol, t.group)} />
+							<Name text={nameOf(f)} />{' '}
+							{alike.has(nameOf(f)) && (
+								<span class="dim place">{placeOf(p, f.symbol, 0)}</span>
+							)}
 						</span>
 						<span
 							role="gridcell"

@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import type { Share } from '../data/lifetimes.ts';
 import type { Sites } from '../data/series.ts';
-import { selected } from '../state.ts';
+import { profile, selected } from '../state.ts';
 import { bytes, count, namesApart } from '../ui/format.ts';
+import { placeOf } from '../ui/labels.ts';
 import { NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Table, type Column } from '../ui/table.tsx';
@@ -16,6 +17,7 @@ export function siteColumn(
 	rows: readonly { key: number }[],
 ): Column<{ key: number }> {
 	const told = namesApart(rows.map(({ key }) => name[key]!));
+	const names = rows.map(({ key }) => name[key]);
 	return [
 		'function',
 		({ key }) => told(name[key]!),
@@ -29,7 +31,10 @@ export function siteColumn(
 							selected.value = { symbol: symbol[key], base: 0 };
 						}
 					}}
-				/>
+				/>{' '}
+				{names.indexOf(name[key]) !== names.lastIndexOf(name[key]) && (
+					<span class="dim place">{placeOf(profile.value, symbol[key]!, 0)}</span>
+				)}
 			</td>
 		),
 	];
