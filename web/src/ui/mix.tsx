@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
 import { sumOf } from '../data/query.ts';
 import { bytes, count, inBinary } from './format.ts';
+import { useMore } from './more.tsx';
 
 /** Labels of the 16 classes of lifetimes: < 1 µs, < 4 µs, ... */
 export const LIFETIMES = Array.from({ length: 16 }, (_, i) => lifetimeLabel(i));
@@ -66,15 +67,18 @@ function sizesOf(p: Profile, stacks: Uint32Array): SizeRow[] {
 const SIZES_SHOWN = 6;
 
 export function SizeMix({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
-	const rows = useMemo(() => sizesOf(p, stacks).slice(0, SIZES_SHOWN), [p, stacks]);
+	const [rows, more] = useMore(useMemo(() => sizesOf(p, stacks), [p, stacks]), SIZES_SHOWN);
 	return (
-		<Bars
-			rows={rows.map(({ size, isClass, ...row }) => [
-				isClass ? `${inBinary(size)} – ${inBinary(size * 2)}` : bytes(size),
-				row.count,
-				`${count(row.count)} × · ${bytes(row.bytes)}`,
-			])}
-		/>
+		<>
+			<Bars
+				rows={rows.map(({ size, isClass, ...row }) => [
+					isClass ? `${inBinary(size)} – ${inBinary(size * 2)}` : bytes(size),
+					row.count,
+					`${count(row.count)} × · ${bytes(row.bytes)}`,
+				])}
+			/>
+			{more}
+		</>
 	);
 }
 

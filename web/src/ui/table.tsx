@@ -2,6 +2,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { orders } from '../state.ts';
+import { useMore } from './more.tsx';
 import { useRead } from './signals.ts';
 
 /** What rows are ordered by; null: it says nothing, and stands last. undefined: no row does. */
@@ -114,7 +115,7 @@ interface TableProps<T> {
 	class?: string;
 	columns: readonly (Column<T> | false)[];
 	rows: readonly T[];
-	most?: number; // rows that are shown
+	most?: number; // rows that are shown at first
 }
 
 const isCell = (said: ComponentChildren) => /^t[dh]$/.test(String((said as VNode)?.type));
@@ -124,38 +125,39 @@ export function Table<T>({ id, class: name, columns: given, rows, most }: TableP
 	const columns = given.filter(Boolean) as Column<T>[];
 	const values = (row: T) => columns.map(([, value]) => value?.(row));
 	const order = useOrder(id);
-	const sorted = useMemo(
-		() => inOrder(rows, order, values).slice(0, most),
-		[rows, order, columns.length],
-	);
-	useSheet(id, () => [columns.map(([head]) => String(head)), ...sorted.map(values)]);
+	const sorted = useMemo(() => inOrder(rows, order, values), [rows, order, columns.length]);
+	const [shown, more] = useMore(sorted, most);
+	useSheet(id, () => [columns.map(([head]) => String(head)), ...shown.map(values)]);
 	return (
-		<table class={name ?? 'data'}>
-			<thead>
-				<tr>
-					{columns.map(([head, value, , own], i) => {
-						const isText = rows.some((row) => typeof value?.(row) === 'string');
-						const name = own ?? (value && !isText ? 'num' : '');
-						return value && rows.length ? (
-							<Head table={id} column={i + 1} class={name} isText={isText}>
-								{head}
-							</Head>
-						) : (
-							<th class={name}>{head}</th>
-						);
-					})}
-				</tr>
-			</thead>
-			<tbody>
-				{sorted.map((row) => (
+		<>
+			<table class={name ?? 'data'}>
+				<thead>
 					<tr>
-						{columns.map(([, value, cell]) => {
-							const said = cell(value?.(row), row);
-							return isCell(said) ? said : <td class="num">{said}</td>;
+						{columns.map(([head, value, , own], i) => {
+							const isText = rows.some((row) => typeof value?.(row) === 'string');
+							const name = own ?? (value && !isText ? 'num' : '');
+							return value && rows.length ? (
+								<Head table={id} column={i + 1} class={name} isText={isText}>
+									{head}
+								</Head>
+							) : (
+								<th class={name}>{head}</th>
+							);
 						})}
 					</tr>
-				))}
-			</tbody>
-		</table>
+				</thead>
+				<tbody>
+					{shown.map((row) => (
+						<tr>
+							{columns.map(([, value, cell]) => {
+								const said = cell(value?.(row), row);
+								return isCell(said) ? said : <td class="num">{said}</td>;
+							})}
+						</tr>
+					))}
+				</tbody>
+			</table>
+			{more}
+		</>
 	);
 }

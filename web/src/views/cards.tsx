@@ -8,6 +8,7 @@ import { batch } from '../signal.ts';
 import { kept, lens, profile, selected } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span, unbroken } from '../ui/format.ts';
 import { sentence } from '../ui/labels.ts';
+import { useMore } from '../ui/more.tsx';
 import { useResting } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
@@ -222,7 +223,8 @@ function showPeak(lens: string): void {
 
 function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	const p = profile.value;
-	const [main, ...more] = findings;
+	const [main, ...also] = findings;
+	const [others, more] = useMore(also, 2);
 	const whole = kind.number(p, main);
 	const under = useResting(lens);
 	const stacks = useResting(kept);
@@ -246,11 +248,12 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 			) : (
 				<p class="main">{unbroken(kind.none(p))}</p>
 			)}
-			{more.slice(0, 2).map((f) => (
+			{others.map((f) => (
 				<p key={f.text} class="dim more">
 					<Sentence text={f.text} name={f.function} />
 				</p>
 			))}
+			{more}
 			{number !== 'unknown' && (
 				<p class="actions">
 					<button

@@ -285,9 +285,6 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 				most={ROWS}
 			/>
 			{changed.length === 0 && <p class="dim">No function costs more or less than before.</p>}
-			{changed.length > ROWS && (
-				<p class="dim">{count(changed.length - ROWS)} more with smaller differences.</p>
-			)}
 		</Panel>
 	);
 }

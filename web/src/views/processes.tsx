@@ -79,7 +79,6 @@ export function Processes() {
 				title={`${count(processes.length)} processes`}
 				hint={
 					hint +
-					(rows.length > MOST ? `; ${MOST} are listed` : '') +
 					(!isWhole && shared
 						? `; in no row: ${count(shared)} allocations, by threads of several`
 						: '')
