@@ -81,7 +81,7 @@ function SizesByLifetime({ p, kept, chosen, onChoose }: LifesProps) {
 	return (
 		<Heat
 			label="Sizes and lifetimes"
-			corner="mean size \ lifetime"
+			corner="size \ lifetime"
 			rows={powers.map(classLabel)}
 			columns={used.map((k) => LIFETIMES[k]!)}
 			weights={powers.map((w) => used.map((k) => cells.get(w)![k]!))}
@@ -126,7 +126,7 @@ function poolsOf(p: Profile, keys: Uint32Array, kept: Uint8Array | null): Pool[]
 			}
 		}
 	}
-	return [...found.values()].sort((a, b) => b.count - a.count).slice(0, 20);
+	return [...found.values()].sort((a, b) => b.count - a.count);
 }
 
 export function SizesView() {
@@ -213,13 +213,16 @@ export function SizesView() {
 					sites={sites}
 				/>
 			)}
-			<Panel title="Freed blocks by size and lifetime" hint={range && 'of the whole run'}>
+			<Panel
+				title="Freed blocks by the mean size of their stack, and lifetime"
+				hint={range && 'of the whole run'}
+			>
 				<SizesByLifetime p={p} kept={kept} chosen={cell} onChoose={setCell} />
 			</Panel>
 			{cell && (
 				<Shares
 					title={
-						`Who allocated blocks of ${classLabel(cell.power)} ` +
+						`Who allocated blocks of ${classLabel(cell.power)} on average ` +
 						`that lived ${LIFETIMES[cell.life]}`
 					}
 					shares={sitesOfCell(p, kept, sites.keys, cell)}
@@ -239,6 +242,7 @@ export function SizesView() {
 							['allocations', (pool) => pool.count, count],
 							['total', (pool) => pool.bytes, bytes],
 						]}
+						most={20}
 					/>
 				</Panel>
 			)}
