@@ -2,6 +2,7 @@
 import type { Profile } from '../data/profile.ts';
 import { aliveOverTime, stacksWhere } from '../data/query.ts';
 import { heapValues, periodStarts } from '../data/series.ts';
+import { bytes, moment } from './format.ts';
 import { colourOf, RSS_OFF } from './legend.tsx';
 import type { Line } from './plot.ts';
 
@@ -25,6 +26,16 @@ export function keptLine(p: Profile, kept: Uint8Array): { line: Line; top: numbe
 		line: { label: 'under the lens', colour: 'series-3', times, values, kind: 'area' },
 		top: values[at]!,
 		ns: p.edges.timeNs[at] ?? p.facts.summary.duration_ns,
+	};
+}
+
+/** The largest of what is alive, of all stacks or those that are kept, as charts flag it. */
+export function peakOf(p: Profile, kept: Uint8Array | null) {
+	const { peak_bytes, peak_time_ns } = p.facts.summary;
+	const { top, ns } = kept ? keptLine(p, kept) : { top: peak_bytes, ns: peak_time_ns };
+	return {
+		flag: { ns, text: `peak ${bytes(top)} · ${moment(ns)}` },
+		label: `Heap over time: largest ${bytes(top)} at ${moment(ns)}`,
 	};
 }
 

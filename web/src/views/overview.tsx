@@ -8,19 +8,20 @@ import {
 	profile,
 	tree,
 	answer,
+	isBinary,
 	isWhole,
 	kept,
 	lens,
 	view,
 } from '../state.ts';
 import { sitesOf, stackedSeries } from '../data/series.ts';
-import { bytes, moment, shortName } from '../ui/format.ts';
+import { shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { CopyAs } from '../ui/copyas.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { RangeField } from '../ui/rangefield.tsx';
 import { useResting, useValue } from '../ui/signals.ts';
-import { heapAndRss, offAtFirst } from '../ui/lines.ts';
+import { heapAndRss, offAtFirst, peakOf } from '../ui/lines.ts';
 import { TimeChart } from '../ui/timechart.tsx';
 import { metricName } from '../ui/labels.ts';
 import { Legend, Swatch } from '../ui/legend.tsx';
@@ -43,12 +44,13 @@ function HeapChart() {
 		});
 		return stackedSeries(p, sites.keys, name, 5, stacks);
 	}, [p, stacks, whole]);
+	const hasBinary = useValue(isBinary);
+	const peak = useMemo(() => peakOf(p, whole ? stacks : null), [p, stacks, whole, hasBinary]);
 	const [off, setOff] = useState(() => offAtFirst(p));
 	const lines = useMemo(
 		() => heapAndRss(p, whole ? series : null, stacks === null, off),
 		[series, off],
 	);
-	const { peak_bytes, peak_time_ns } = p.facts.summary;
 	return (
 		<Panel
 			title="Heap over time"
@@ -66,14 +68,7 @@ function HeapChart() {
 			<TimeChart
 				lines={lines}
 				height={230}
-				flag={{
-					ns: peak_time_ns,
-					text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns)}`,
-				}}
-				label={
-					`Heap over time by function: ` +
-					`largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`
-				}
+				{...peak}
 			/>
 			<ChartTable series={series} />
 		</Panel>
@@ -130,7 +125,7 @@ export function Overview() {
 	return (
 		<>
 			{(l.range || !keepsAll(l)) && (
-				<p class="dim">Findings, Short-lived and Growing are of the whole run.</p>
+				<p class="dim">Sentences, Short-lived and Growing are of the whole run.</p>
 			)}
 			<Cards />
 			{hasMoments ? <HeapChart /> : <Absent title="Heap over time" />}

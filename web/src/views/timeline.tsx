@@ -18,9 +18,9 @@ import { heaviestOf } from '../data/rank.ts';
 import { endOf, sitesOf, stackedSeries, sumsBySite, type Series } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
-import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
+import { baseName, bytes, count, duration, shortCount, shortName } from '../ui/format.ts';
 import { Legend, RSS_OFF } from '../ui/legend.tsx';
-import { heapAndRss, keptLine, offAtFirst } from '../ui/lines.ts';
+import { heapAndRss, offAtFirst, peakOf } from '../ui/lines.ts';
 import { markLabel } from '../ui/marks.ts';
 import { Panel } from '../ui/panel.tsx';
 import { Pill, Select, Switch } from '../ui/pill.tsx';
@@ -367,11 +367,8 @@ export function TimelineView() {
 			state.cursorEdge.value = ns === null ? -1 : edgeAtOrAfter(p.edges, ns);
 		},
 	};
-	const { peak_bytes, peak_time_ns } = p.facts.summary;
-	const { top, ns } = useMemo(
-		() => (kept ? keptLine(p, kept) : { top: peak_bytes, ns: peak_time_ns }),
-		[p, kept],
-	);
+	const hasBinary = useValue(state.isBinary);
+	const peak = useMemo(() => peakOf(p, kept), [p, kept, hasBinary]);
 	const unit = isCumulative ? shortCount : paceOf(p).unit;
 	return (
 		<>
@@ -423,11 +420,7 @@ export function TimelineView() {
 							{...common}
 							lines={heap}
 							height={260}
-							flag={{
-								ns,
-								text: `peak ${bytes(top)} · ${moment(ns)}`,
-							}}
-							label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
+							{...peak}
 						/>
 					)}
 					<ChartTable series={series} />
