@@ -93,5 +93,30 @@ def test_overview(see, ask, pages, words):
         assert as_bytes(cards[title]) == pytest.approx(of[metric]["bytes"], rel=0.002), (title, cards)
         rows = next(rows for name, rows in view["tables"].items() if name.startswith(title))
         assert sum(number(row["blocks"]) for row in rows) == of[metric]["blocks"] > 0, rows
+    largest = ask(pages.recording("demo"))["summary"]["peak_bytes"]
+    if "leakyParse" in words:  # the chart is of all of the time: all of it is alive at the end
+        largest = ask(pages.recording("demo"), "m=never-freed&" + words.split("&")[-1])["totals"]["bytes"]
+    said = re.search(r"largest ([\d.]+\s\w+) at", view["charts"][0])[1]
+    assert as_bytes(said) == pytest.approx(largest, rel=0.002), view["charts"]
     rows = next(rows for rows in view["tables"].values() if rows and "% of allocations" in rows[0])
     assert sum(number(row["calls"]) for row in rows) == of["allocations"]["allocations"], rows
+
+
+@pytest.fixture(scope="module")
+def details(browse, pages):
+    seen = browse("details.mjs", pages.page("demo").as_uri())
+    assert not seen["wrong"], seen["wrong"]
+    return seen
+
+
+def test_stacks_are_of_one_answer(details):
+    """Whatever is said of them while the next answer is worked out: no share is of another one's total."""
+    shares = [float(share) for text in details["said"]
+              for share in re.findall(r"([\d.]+)\s% of these", text.replace(",", ""))]
+    assert len(shares) > 5 and max(shares) <= 100, details["said"]
+
+
+def test_a_list_says_how_many_more_it_has_and_shows_them(details):
+    (before, after), text = details["more"]["rows"], details["more"]["text"]
+    left = int(re.fullmatch(r"(\d+) more", text)[1])
+    assert after == min(4 * before, before + left) > before, details["more"]

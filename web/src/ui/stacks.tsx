@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { lacksMetric } from '../data/missing.ts';
 import { isCounted, metricOf } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
@@ -75,12 +75,28 @@ function newFinder(p: Profile, folds: boolean): (node: number) => number {
 
 const A_STEP = 16; // stacks
 
+/** What is shown: all of one answer, also while the next one is worked out. */
+interface Gathered {
+	answer: Answer;
+	all: Uint32Array;
+	looks: Alike[];
+	n: number; // stacks that weigh anything
+	total: number;
+}
+
 /** Stacks by what they look like, heaviest first. */
-function* gatherAlike(p: Profile, stacks: readonly number[], a: Answer): Generator<void, Alike[]> {
-	const folds = !a.lens.isUnfolded;
+function* gatherAlike(
+	p: Profile,
+	all: Uint32Array,
+	answer: Answer,
+	most: number,
+): Generator<void, Gathered> {
+	const { lens, weights, blocks } = answer;
+	const folds = !lens.isUnfolded;
+	const { n, ids } = heaviestOf(all, weights, most);
 	const lookOf = lookFinder(p, folds);
 	const looks = new Map<number, Alike>();
-	for (const [i, s] of stacks.entries()) {
+	for (const [i, s] of ids.entries()) {
 		if (i % A_STEP === 0) {
 			yield;
 		}
@@ -88,13 +104,19 @@ function* gatherAlike(p: Profile, stacks: readonly number[], a: Answer): Generat
 		const known = looks.get(look);
 		if (known) {
 			known.n++;
-			known.weight += a.weights[s]!;
-			known.blocks += a.blocks[s]!;
+			known.weight += weights[s]!;
+			known.blocks += blocks[s]!;
 		} else {
-			looks.set(look, { heaviest: s, n: 1, weight: a.weights[s]!, blocks: a.blocks[s]! });
+			looks.set(look, { heaviest: s, n: 1, weight: weights[s]!, blocks: blocks[s]! });
 		}
 	}
-	return [...looks.values()].sort((x, y) => y.weight - x.weight);
+	return {
+		answer,
+		all,
+		looks: [...looks.values()].sort((x, y) => y.weight - x.weight),
+		n,
+		total: sumOf(weights, all),
+	};
 }
 
 /** Frames, innermost first; runs of library frames as one row. */
@@ -147,14 +169,15 @@ export function Stacks({
 	answer: Answer;
 }) {
 	const [most, setMost] = useState(AT_ONCE);
-	const l = a.lens;
-	const { n, ids } = useMemo(
-		() => heaviestOf(all, a.weights, Math.max(COMPARED, most)),
-		[all, a, most],
-	);
-	const looks = useSteps(() => gatherAlike(p, ids, a), [p, ids, a]);
-	const total = useMemo(() => sumOf(a.weights, all), [all, a]);
-	const top = looks?.slice(0, most) ?? [];
+	const compared = Math.max(COMPARED, most);
+	const gathered = useSteps(() => gatherAlike(p, all, a, compared), [p, all, a, compared]);
+	if (!gathered) {
+		return <p aria-busy="true" />;
+	}
+	const { looks, n, total } = gathered;
+	const l = gathered.answer.lens;
+	const isOld = gathered.answer !== a || gathered.all !== all;
+	const top = looks.slice(0, most);
 	const left = n - top.reduce((sum, look) => sum + look.n, 0);
 	const first = top.length
 		? new Set(framesOf(p, p.stacks.node[top[0]!.heaviest]!))
@@ -162,7 +185,7 @@ export function Stacks({
 	return (
 		<>
 			<h3>{plural(n, 'stack')}</h3>
-			<ol class="stacks" aria-busy={!looks}>
+			<ol class="stacks" aria-busy={isOld}>
 				{top.map(({ heaviest: s, n: alike, weight: sum, blocks }, i) => (
 					<li key={s}>
 						<p class="stack-head">
@@ -202,7 +225,7 @@ export function Stacks({
 					</li>
 				))}
 			</ol>
-			{looks && left > 0 && (
+			{left > 0 && (
 				<button class="link" onClick={() => setMost(most + 20)}>
 					{count(left)} more
 				</button>
