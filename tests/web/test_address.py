@@ -49,6 +49,7 @@ def test_a_range_is_typed(browser, pages, browse, modules):
         assert answer["text"] == f"t={said[text]['range']}", text
         assert said[text]["again"] == said[text]["range"] and not said[text]["isRefused"], said[text]
         assert re.fullmatch(r"(start|[\d.]+ s) - (end|[\d.]+ s)", said[text]["shown"]), said[text]
+        assert said[text]["chips"] == [f"time {said[text]['shown']} ×"], said[text]
     last = said["-1s-end"]["range"]
     for text in refused:
         assert said[text]["isRefused"] and said[text]["range"] == last and said[text]["shown"] == text, said[text]

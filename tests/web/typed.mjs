@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A range of time that is typed: node typed.mjs MODULES ADDRESS BROWSER TEXT...
-// Prints for each text what the address says of the range, what the field shows, and if it is refused, as JSON.
+// Prints for each text what the address says of the range, what the field and the chip show, and if it is refused, as JSON.
 
 import { launch, open, settle } from './browser.mjs';
 
@@ -23,6 +23,7 @@ async function type(text) {
 	return {
 		range: words.get('t'),
 		shown: await field().inputValue(),
+		chips: await page.locator('.chip').evaluateAll((all) => all.map((chip) => chip.innerText.replace(/\s+/g, ' '))),
 		isRefused: (await field().getAttribute('aria-invalid')) === 'true',
 	};
 }

@@ -4,8 +4,7 @@ import { ruleText } from '../data/lens.ts';
 import { isCounted } from '../data/metrics.ts';
 import { announcement, answer, isAnswerable, lens, profile } from '../state.ts';
 import { plural } from './format.ts';
-import { metricName, weight } from './labels.ts';
-import { rangeWords } from './timechart.tsx';
+import { metricName, rangeWords, weight } from './labels.ts';
 
 /** Tells those who do not see the page what a change of the lens led to. */
 

@@ -6,11 +6,10 @@ import { processName } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { isOfLook, lookAt } from '../data/query.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
-import { metricName } from './labels.ts';
+import { metricName, rangeWords } from './labels.ts';
 import { moment, shortName } from './format.ts';
 import { Pills } from './pill.tsx';
 import { useRead, useValue } from './signals.ts';
-import { rangeWords } from './timechart.tsx';
 
 interface ChipProps {
 	what: string;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
-import { keepsAll, type Group, type Lens } from '../data/lens.ts';
+import { keepsAll, rangeText, type Group, type Lens, type Range } from '../data/lens.ts';
 import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import { isTree } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
@@ -84,3 +84,20 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 export const residentMeans =
 	"Memory in RAM, with the recorder's; of processes the sum, with what they share in each. " +
 	'What was never written is not in it: the heap can be higher.';
+/** Those of a range's text; shares have none. */
+export const SECONDS = /\d[\d.]*(?![\d.]*%)/g;
+
+/** A range as it is read, and as it can be typed: in the unit of the axes. */
+export function rangeWords(p: Profile, range: Range): string {
+	const isShort = p.facts.summary.duration_ns < 1e9;
+	return rangeText(p.edges, range)
+		.replace(SECONDS, (s) =>
+			p.facts.page.time_unit
+				? String(Math.round(Number(s) * 1e9))
+				: isShort
+					? `${+(Number(s) * 1e3).toFixed(6)} ms`
+					: `${s} s`,
+		)
+		.replace('-', ' - ');
+}
+

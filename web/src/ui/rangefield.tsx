@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: MIT
 import { useState } from 'preact/hooks';
-import { parseRange, rangeText, type Range } from '../data/lens.ts';
+import { parseRange, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { announcement, lens, profile, setRange } from '../state.ts';
+import { rangeWords, SECONDS } from './labels.ts';
 import { useRead } from './signals.ts';
-
-const NUMBER = /\d[\d.]*(?![\d.]*%)/g;
 
 /** As it is typed: spaces, long dashes and milliseconds, too. null: it is no range. */
 function typedRange(p: Profile, text: string): Range | null {
 	const isTime = !p.facts.page.time_unit;
 	const words = text
 		.trim()
-		.replace(NUMBER, (n) => (isTime ? n : (Number(n) / 1e9).toFixed(9)))
+		.replace(SECONDS, (n) => (isTime ? n : (Number(n) / 1e9).toFixed(9)))
 		.replace(/\s*[-–—]\s*/g, '-')
 		.replace(/([\d.]+) *ms\b/g, (_, ms: string) => (Number(ms) / 1e3).toFixed(9))
 		.replace(/(\d) +(?=s\b|%)/g, '$1');
 	return parseRange(p, words);
-}
-
-/** As it is read: in the unit of the axes. */
-function shownRange(p: Profile, range: Range): string {
-	const isShort = p.facts.summary.duration_ns < 1e9;
-	return rangeText(p.edges, range)
-		.replace(NUMBER, (s) =>
-			p.facts.page.time_unit
-				? String(Math.round(Number(s) * 1e9))
-				: isShort
-					? `${+(Number(s) * 1e3).toFixed(6)} ms`
-					: `${s} s`,
-		)
-		.replace('-', ' - ');
 }
 
 /** The range of time as text, which can be typed. Enter takes it; nothing is the whole run. */
@@ -56,12 +41,12 @@ export function RangeField() {
 			title="1.2 s - 3 s, start - peak, or peak"
 			placeholder="10% - 50%"
 			aria-invalid={typed !== null}
-			value={typed ?? (range ? shownRange(p, range) : '')}
+			value={typed ?? (range ? rangeWords(p, range) : '')}
 			onChange={(e) => take(e.currentTarget.value)}
 			onKeyDown={(e) => {
 				if (e.key === 'Escape') {
 					refuse(null);
-					e.currentTarget.value = range ? shownRange(p, range) : '';
+					e.currentTarget.value = range ? rangeWords(p, range) : '';
 					e.currentTarget.blur();
 				}
 			}}

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { rangeOf, type Range } from '../data/lens.ts';
-import type { Profile } from '../data/profile.ts';
+import { rangeOf } from '../data/lens.ts';
 import { dragged, isBinary, isClock, lens, marks, profile, setRange } from '../state.ts';
-import { bytes, clock, duration, moment } from './format.ts';
+import { bytes, clock, moment } from './format.ts';
 import { markLabel } from './marks.ts';
 import { themeTurn } from './theme.ts';
 import { drawPlot, frameOf, valueAt, type Frame, type Line, type Look } from './plot.ts';
@@ -263,15 +262,4 @@ function place(
 		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor, value));
 	}
 	overlay.replaceChildren(...parts);
-}
-
-/** What a range is, in words. */
-export function rangeWords(p: Profile, range: Range): string {
-	const e = p.edges;
-	const span = p.facts.summary.duration_ns;
-	const from = range.from < 0 ? 0 : e.timeNs[range.from]!;
-	const to = range.to < e.n ? e.timeNs[range.to]! : span;
-	const [a, b] = [moment(from, to - from), moment(to, to - from)];
-	const [number, unit] = a.split('\u00a0');
-	return `${b.endsWith(`\u00a0${unit}`) ? number : a}–${b} (${duration(to - from)})`;
 }

@@ -28,13 +28,12 @@ import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
 import { baseName, bytes, count, duration, namesApart, percent } from '../ui/format.ts';
-import { metricName, signed, signedWeight, weight } from '../ui/labels.ts';
+import { metricName, rangeWords, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
 import { Name, NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
-import { rangeWords } from '../ui/timechart.tsx';
 import { DiffFlame } from './diffflame.tsx';
 
 /** Pairs of marks, each as a button. */

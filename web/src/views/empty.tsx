@@ -5,9 +5,8 @@ import { isTree } from '../data/processes.ts';
 import { ownFindings } from '../data/profile.ts';
 import { change, lens, profile, resetLens } from '../state.ts';
 import { unbroken } from '../ui/format.ts';
-import { metricName } from '../ui/labels.ts';
+import { metricName, rangeWords } from '../ui/labels.ts';
 import { Panel } from '../ui/panel.tsx';
-import { rangeWords } from '../ui/timechart.tsx';
 import { useValue } from '../ui/signals.ts';
 import { MemoryView } from './memory.tsx';
 

@@ -9,13 +9,12 @@ import { curvesOfGroups, isRuntime, sitesOf as namesOf } from '../data/series.ts
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
 import { bytes, count, moment, namesApart, percent } from '../ui/format.ts';
-import { placeOf } from '../ui/labels.ts';
+import { placeOf, rangeWords } from '../ui/labels.ts';
 import { NameLink } from '../ui/name.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
-import { rangeWords } from '../ui/timechart.tsx';
 import { Sentence } from './cards.tsx';
 import { Nothing } from './empty.tsx';
 
