@@ -18,4 +18,7 @@ def test_runtimes_are_opened(name, file, browser, pages, browse):
         assert max(tile["share"] for tile in seen["tiles"]) < 0.9, (width, seen["tiles"][:3])
         # package, file, function
         assert any(re.match(file, tile["title"].split("\n")[1]) for tile in seen["tiles"]), (width, seen["tiles"])
+        counts = [text.replace("\u00a0", " ") for text in seen["counted"]]
+        assert len(counts) > 100 and all(re.match(r"[\d.,]+[kMG]? calls?( · |$)", text) for text in counts), counts
+        assert re.search(r"Allocations\s+[\d,]+ calls\s+100 %", seen["tip"]), seen["tip"]
         assert seen["selected"].split("(")[0] in functions[0], (seen["selected"], functions[0])

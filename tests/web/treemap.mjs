@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a treemap shows: node treemap.mjs MODULES ADDRESS BROWSER
 // Prints as JSON the names of groups, and of each tile its text, its title and its share of the map; and what figures
-// are cut.
+// are cut; what it says of a metric that counts, and what a tip of the flame graph does.
 
 import { launch, open, settle } from './browser.mjs';
 
@@ -27,6 +27,17 @@ for (const width of [1440, 390]) {
 	await settle(page);
 	seen[width].selected = await page.locator('.details h2').first().textContent();
 	seen[width].wrong = wrong;
+	await page.evaluate(() => (location.hash = 'v=flame&dir=map&m=allocations'));
+	await settle(page);
+	seen[width].counted = await page.evaluate(() => [
+		...[...document.querySelectorAll('.treemap button, .treemap h2')].map((part) => part.title.split('\n').at(-1)),
+		...[...document.querySelectorAll('.treemap span:last-child')].map((part) => part.textContent).filter(Boolean),
+	]);
+	await page.evaluate(() => (location.hash = 'v=flame&m=allocations'));
+	await settle(page);
+	const box = await page.getByRole('tree').boundingBox();
+	await page.mouse.move(box.x + 20, box.y + 10);
+	seen[width].tip = await page.getByRole('tooltip').innerText();
 	await context.close();
 }
 await browser.close();

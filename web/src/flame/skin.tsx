@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Boxes, Forest } from '../data/forest.ts';
 import { ALLOCATIONS, lacks, TEMPORARY } from '../data/missing.ts';
-import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
+import { metricOf, type Metric } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
-import { metricName, nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
+import { cost, metricName, nodeName, placeOf, shortCost } from '../ui/labels.ts';
 import { Colour } from './draw.ts';
 
 /** A box's name, and what may stand behind it: the first of these that fits. */
@@ -63,7 +63,6 @@ export const tipRows = (rows: readonly TipRow[]) =>
 /** Whose code it is, or of which module; and what it costs. */
 export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false): Skin {
 	const total = f.total[0]!;
-	const unit = isCounted(metric) ? ' calls' : '';
 	return {
 		profile: p,
 		colour: (node) => {
@@ -76,28 +75,28 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 				: ownerColour(p, f, symbol, node);
 		},
 		label: (node) => {
-			const value = `${shortWeight(metric, f.total[node]!)}${unit}`;
+			const value = shortCost(metric, f.total[node]!);
 			return {
 				name: nodeName(p, f, node),
 				additions: [`${value} · ${percent(f.total[node]!, total)}`, value],
 			};
 		},
-		weight: (sum) => `${weight(metric, sum)}${unit}`,
+		weight: (sum) => cost(metric, sum),
 		words: (node) =>
 			wordsOf(
 				p,
 				f,
 				node,
-				`${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`,
+				`${cost(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`,
 			),
 		tip: (node) =>
 			tipRows([
 				[
 					metricName(metric),
-					weight(metric, f.total[node]!),
+					cost(metric, f.total[node]!),
 					percent(f.total[node]!, total),
 				],
-				['by itself', weight(metric, f.self[node]!), percent(f.self[node]!, total)],
+				['by itself', cost(metric, f.self[node]!), percent(f.self[node]!, total)],
 				...(lacks(p, ALLOCATIONS) || !metricOf(metric).of_blocks
 					? []
 					: [

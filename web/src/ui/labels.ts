@@ -5,7 +5,7 @@ import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import { isTree } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { groupName } from '../data/tree.ts';
-import { baseName, bytes, count, shortCount, shortName } from './format.ts';
+import { baseName, bytes, count, plural, shortCount, shortName } from './format.ts';
 
 export function metricName(metric: Metric): string {
 	return capital(metricOf(metric).title);
@@ -30,7 +30,7 @@ export function shareTitle(l: Lens): string {
 	return `% of ${keepsAll(l) ? metricOf(l.metric).share : 'lens'}`;
 }
 
-/** A weight with its unit: 38.5 MB, or a number of calls. */
+/** 38.5 MB, or a number in a column of calls. */
 export function weight(metric: Metric, value: number): string {
 	return isCounted(metric) ? count(value) : bytes(value);
 }
@@ -46,6 +46,16 @@ export function signedWeight(metric: Metric, value: number): string {
 
 export function shortWeight(metric: Metric, value: number): string {
 	return isCounted(metric) ? shortCount(value) : bytes(value);
+}
+
+/** A weight with its unit, where no head says what is counted: "2,000 calls". */
+export function cost(metric: Metric, value: number): string {
+	return isCounted(metric) ? plural(value, 'call') : bytes(value);
+}
+
+export function shortCost(metric: Metric, value: number): string {
+	const isMany = isCounted(metric) && value > 1;
+	return isMany ? `${shortCount(value)} calls` : cost(metric, value);
 }
 
 /** What a symbol is called, alone or as what it is gathered under. */
@@ -80,10 +90,6 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 	return baseName(p.symbolTable.module[symbol] ?? '');
 }
 
-/** What the dashed line is. */
-export const residentMeans =
-	"Memory in RAM, with the recorder's; of processes the sum, with what they share in each. " +
-	'What was never written is not in it: the heap can be higher.';
 /** Those of a range's text; shares have none. */
 export const SECONDS = /\d[\d.]*(?![\d.]*%)/g;
 
@@ -101,3 +107,7 @@ export function rangeWords(p: Profile, range: Range): string {
 		.replace('-', ' - ');
 }
 
+/** What the dashed line is. */
+export const residentMeans =
+	"Memory in RAM, with the recorder's; of processes the sum, with what they share in each. " +
+	'What was never written is not in it: the heap can be higher.';

@@ -6,7 +6,7 @@ import type { Profile } from '../data/profile.ts';
 import { measured } from '../measure.ts';
 import * as state from '../state.ts';
 import { percent } from './format.ts';
-import { shortWeight } from './labels.ts';
+import { shortCost } from './labels.ts';
 import { REST_MS } from './signals.ts';
 
 /** What is typed marks functions at once; Enter makes it a part of the lens. */
@@ -92,7 +92,7 @@ function infoOf(marked: Uint8Array | undefined): string {
 		}
 	}
 	const n = found.value.length;
-	const weight = shortWeight(state.lens.value.metric, sum);
+	const weight = shortCost(state.lens.value.metric, sum);
 	const place = at.value >= 0 && n ? `${(at.value % n) + 1} of ` : '';
 	return `${place}${n} function${n === 1 ? '' : 's'}, ` +
 		`${weight} (${percent(sum, state.totalWeight.value)})`;

@@ -8,8 +8,8 @@ import { heaviestOf } from '../data/rank.ts';
 import { ownerOf } from '../data/tree.ts';
 import { copyText } from './copy.ts';
 import { framesOf, stackText } from './details.tsx';
-import { bytes, count, percent, plural, shortName } from './format.ts';
-import { metricUnit, placeOf } from './labels.ts';
+import { count, percent, plural, shortName } from './format.ts';
+import { cost, metricUnit, placeOf } from './labels.ts';
 import { useSteps } from './signals.ts';
 
 interface Row {
@@ -189,9 +189,7 @@ export function Stacks({
 				{top.map(({ heaviest: s, n: alike, weight: sum, blocks }, i) => (
 					<li key={s}>
 						<p class="stack-head">
-							<strong>
-								{isCounted(l.metric) ? plural(sum, 'call') : bytes(sum)}
-							</strong>{' '}
+							<strong>{cost(l.metric, sum)}</strong>{' '}
 							<span class="dim">
 								{percent(sum, total)} of these
 								{!isCounted(l.metric) &&

@@ -8,7 +8,7 @@ import { tipRows, wordsOf, type Skin, type TipRow } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { CopyAs } from '../ui/copyas.tsx';
 import { percent } from '../ui/format.ts';
-import { nodeName, signedWeight, weight } from '../ui/labels.ts';
+import { cost, nodeName, signedWeight } from '../ui/labels.ts';
 import { Swatch } from '../ui/legend.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Select } from '../ui/pill.tsx';
@@ -41,10 +41,10 @@ function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 	const costs = (node: number): TipRow[] => [
 		[
 			'before',
-			weight(metric, f.before[node]!),
+			cost(metric, f.before[node]!),
 			percent(f.before[node]!, f.before[0]!),
 		],
-		['now', weight(metric, f.now[node]!), percent(f.now[node]!, f.now[0]!)],
+		['now', cost(metric, f.now[node]!), percent(f.now[node]!, f.now[0]!)],
 		[
 			'difference',
 			change(node),
@@ -58,10 +58,10 @@ function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 			const more = `${kind(node)}${change(node)}`;
 			return {
 				name: nodeName(f.profile, f, node),
-				additions: [`${more} · now ${weight(metric, f.now[node]!)}`, more],
+				additions: [`${more} · now ${cost(metric, f.now[node]!)}`, more],
 			};
 		},
-		weight: (sum) => weight(metric, sum),
+		weight: (sum) => cost(metric, sum),
 		words: (node) =>
 			wordsOf(
 				f.profile,

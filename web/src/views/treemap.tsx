@@ -7,7 +7,7 @@ import { ownerOf } from '../data/tree.ts';
 import { openRuntimes, squarify, type Rect } from '../data/treemap.ts';
 import * as state from '../state.ts';
 import { baseName, count, elide, ownFrom, percent } from '../ui/format.ts';
-import { metricName, shortWeight, symbolName } from '../ui/labels.ts';
+import { metricName, shortCost, symbolName } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { useSize } from '../ui/size.ts';
@@ -161,7 +161,7 @@ export function Treemap() {
 	);
 	useEffect(() => setFocused(0), [groups]);
 	const total = groups.reduce((sum, group) => sum + group.weight, 0);
-	const costOf = (n: number) => `${shortWeight(metric, n)} · ${percent(n, total)}`;
+	const costOf = (n: number) => `${shortCost(metric, n)} · ${percent(n, total)}`;
 	const colourOf = ({ symbol }: Part, i: number) =>
 		symbol && ownerOf(p, symbol) === 'yours' ? `yours-${'ab'[i % 2]}` : 'library';
 	const title = `Treemap of ${metricName(metric)}`;
@@ -222,7 +222,7 @@ export function Treemap() {
 						{hasRoom(at) && (
 							<>
 								<span>{shortest(name, at.width)}</span>
-								<span>{fitting(at.width, cost, shortWeight(metric, weight))}</span>
+								<span>{fitting(at.width, cost, shortCost(metric, weight))}</span>
 							</>
 						)}
 					</button>
