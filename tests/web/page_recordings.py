@@ -133,6 +133,9 @@ TREE = "{program} more & {program} & gcc -O1 -c {folder}/program.c -o {folder}/p
 POOL = "import json, multiprocessing; " \
     "multiprocessing.Pool(2).map(json.dumps, [list(range(2000))] * 40)"
 
+# More than the 1,024 threads whose stacks are told apart
+CROWD = "i=0; while [ $i -lt 1200 ]; do {} a20000w; i=$((i+1)); done"
+
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
 EIGHT = ["demo", "clang++", "node", "python3", "kde", "killed", "empty", "stripped"]
@@ -212,6 +215,7 @@ class Recordings:
             "forked": lambda: [self.compiled("forking", FORKING, "-g")],
             "tree": lambda: ["--children", "sh", "-c", TREE.format(
                 program=self.compiled("program", PROGRAM, "-g"), folder=self.folder, pool=POOL)],
+            "crowd": lambda: ["--children", "sh", "-c", CROWD.format(self.build / "tests/victims/tree")],
             "cc1plus": lambda: [self.cc1plus(), "-quiet", "-O2", self.source("real.cpp", CPP), "-o",
                                 self.folder / "real.s"],
         }

@@ -193,3 +193,25 @@ def test_functions_of_one_name_in_two_programs_are_two(build, tmp_path, browse):
     assert sorted(row.split()[-1] for row in seen["rows"]) == ["early", "later"], seen
     assert [band for band in seen["bands"] if band.endswith("/early")] and \
         [band for band in seen["bands"] if band.endswith("/later")], seen
+
+
+def test_processes_that_are_not_told_apart_are_refused(pages, browse, build):
+    """The page showed nothing of them, without a word, and 0 B at the peak."""
+    crowd = pages.recording("crowd")
+    known = json.loads(subprocess.run([build / "heaptrack_print", "--json", crowd], capture_output=True, timeout=300,
+                                      check=True).stdout)
+    pids = [str(process["pid"]) for process in known["processes"] if process["command"] == "tree"]
+    assert len(pids) == 1200
+    seen = browse("crowd.mjs", pages.page("crowd").as_uri(), pids[0], pids[-1])
+    assert not seen["wrong"], seen["wrong"]
+    said = subprocess.run([build / "heaptrack_print", "--tree", "--lens", f"process={pids[-1]}", crowd],
+                          capture_output=True, text=True, timeout=300, check=False)
+    sentence = f"process={pids[-1]}: no such process, or its stacks are not told apart from those of others"
+    assert said.returncode and sentence in said.stderr.replace('"', ""), said.stderr
+    assert any(sentence in note for note in seen["notes"][pids[-1]]) and not seen["chips"][pids[-1]], seen
+    assert not any("told apart" in note for note in seen["notes"][pids[0]]), seen
+    assert f"tree ({pids[0]})" in seen["chips"][pids[0]][0], seen
+    whole, part = seen["latest"][""], seen["latest"]["&t=10%-90%"]
+    assert f"tree ({pids[-1]})" in whole["text"] and "not told apart" in whole["text"] and not whole["links"], seen
+    assert part["links"] == 1 and "told apart" not in part["text"], "in a range it has no row"
+    assert not seen["afterwards"], "what another address said is gone"

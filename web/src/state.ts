@@ -66,7 +66,7 @@ export const suppressed = signal<readonly string[]>([]);
 export const isServed = signal(false);
 export const isServerGone = signal(false);
 export const announcement = signal('');
-export const refused = signal(''); // why a file could not be taken in
+export const refused = signal(''); // why a file or a word of the address could not be taken in
 
 /** What is looked at: something with a key in the tree; the path tells which of several. */
 export interface Selection {

@@ -126,6 +126,11 @@ function takeWord(key: string, value: string): void {
 		case 'zoom':
 			zoom(value);
 			break;
+		case 'process':
+			state.refused.value =
+				`process=${value}: no such process, or its stacks are not told apart ` +
+				'from those of others';
+			break;
 		case 'sort':
 			state.orders.value = new Map(
 				[...value.matchAll(/([\w-]+):(-?\d+)/g)].map((m) => [m[1]!, Number(m[2])]),
@@ -150,6 +155,7 @@ export function readAddress(): void {
 	}
 	batch(() => {
 		state.lens.value = lens;
+		state.refused.value = '';
 		state.view.value = 'overview';
 		state.selected.value = state.zoomed.value = null;
 		state.orders.value = new Map();

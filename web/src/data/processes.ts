@@ -31,14 +31,21 @@ export function namedProcesses(
 	};
 }
 
-/** Whether a word of a lens stands for any. */
-export function isProcess(p: Profile, word: string): boolean {
-	return Object.values(namedProcesses(p, [word])).some((named) => named.includes(true));
-}
-
 /** The process of each stack, as its row; 0: not told apart. */
 export function processOfStacks({ stacks, threads }: Profile): Uint32Array {
 	return stacks.thread.map((thread) => threads[thread]!.process);
+}
+
+/** The rows of processes that are told apart from others, as the program's lens knows them. */
+export function processesApart(p: Profile): Set<number> {
+	const idle = p.facts.processes.filter((own) => !own.allocations);
+	return new Set([...processOfStacks(p), ...idle.map(({ id }) => id)]);
+}
+
+/** Whether a word of a lens stands for any. */
+export function isProcess(p: Profile, word: string): boolean {
+	const { processes, commands } = namedProcesses(p, [word]);
+	return commands.includes(true) || [...processesApart(p)].some((id) => processes[id]);
 }
 
 const DEEPEST = 12; // that is shown

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { keepsAll } from '../data/lens.ts';
-import { processName, processOfStacks, processTree, processWord } from '../data/processes.ts';
+import {
+	processesApart,
+	processName,
+	processOfStacks,
+	processTree,
+	processWord,
+} from '../data/processes.ts';
 import { sumsUnder } from '../data/sums.ts';
 import { lens, profile } from '../state.ts';
 import { bytes, count, duration, moment } from '../ui/format.ts';
@@ -29,13 +35,15 @@ export function Processes() {
 		],
 		[range, texts, focus, threads],
 	);
+	const apart = useMemo(() => processesApart(p), [p]);
 	const rows = useMemo(
 		() =>
-			processTree(p).map((own) => {
+			processTree(p).filter(({ id }) => isWhole || apart.has(id)).map((own) => {
 				const sums = ofProcesses![own.id]!;
 				return {
 					...own,
 					...sums,
+					peakBytes: apart.has(own.id) ? sums.peakBytes : null,
 					ns: (own.ended_ns ?? p.facts.summary.duration_ns) - own.started_ns,
 					...(isWhole && {
 						allocations: own.allocations,
@@ -97,11 +105,15 @@ export function Processes() {
 									scope="row"
 									style={{ paddingLeft: `${6 + (isOrdered ? 0 : 14 * depth)}px` }}
 								>
-									<LensLink
-										of="processes"
-										word={processWord(p, own)}
-										text={name}
-									/>
+									{apart.has(own.id) ? (
+										<LensLink
+											of="processes"
+											word={processWord(p, own)}
+											text={name}
+										/>
+									) : (
+										name
+									)}
 								</th>
 							),
 						],
@@ -115,7 +127,11 @@ export function Processes() {
 								own.ended_ns === null ? 'still running' : status ?? 'unknown',
 						],
 						['allocations', (own) => own.allocations, count],
-						['at the peak', (own) => own.peakBytes, bytes],
+						[
+							'at the peak',
+							(own) => own.peakBytes,
+							(n) => (n === null ? 'not told apart' : bytes(n)),
+						],
 						!range && ['never freed', (own) => own.liveBytes, bytes],
 						isWhole && ['own peak', (own) => own.peak_bytes, bytes],
 						...(isWhole
