@@ -215,3 +215,17 @@ def test_processes_that_are_not_told_apart_are_refused(pages, browse, build):
     assert f"tree ({pids[-1]})" in whole["text"] and "not told apart" in whole["text"] and not whole["links"], seen
     assert part["links"] == 1 and "told apart" not in part["text"], "in a range it has no row"
     assert not seen["afterwards"], "what another address said is gone"
+
+
+def test_threads_live_within_their_process(seen, known):
+    """What ends with a process is seen a little later, and was said to live on."""
+    ends = {p["pid"]: (p["started_ns"] / 1e6, (p["ended_ns"] or known["summary"]["duration_ns"]) / 1e6)
+            for p in known["processes"]}
+    short = 0
+    for row in seen["threads"]:
+        pid = int(re.findall(r"\((\d+)\)", row["thread"])[-1])
+        first, last = (float(n) * (1000 if unit == "s" else 1) for n, unit in re.findall(r"([\d.]+)\s(m?s)", row["from – to"]))
+        started, ended = ends[pid]
+        assert started - 5 <= first <= last <= max(ended + 5, ended * 1.005), (row, started, ended)
+        short += ended < known["summary"]["duration_ns"] / 1e6 - 10
+    assert short > 3, "others end before the last"

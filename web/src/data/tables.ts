@@ -7,6 +7,7 @@ import {
 	type Intervals,
 	type Nodes,
 	type OtherCosts,
+	type Process,
 	type Profile,
 	type Samples,
 	type Sizes,
@@ -236,20 +237,24 @@ async function sizes(r: Reader, nStacks: number): Promise<Sizes> {
 	return out;
 }
 
-function threads(r: Reader, texts: string[]): Thread[] {
+/** Those of `processes` live within them: events are seen a little later than they are. */
+function threads(r: Reader, texts: string[], processes: readonly Process[]): Thread[] {
 	const n = r.varint();
 	const columns = Array.from({ length: 13 }, () =>
 		r.isDone ? new Float64Array(n) : r.column(n),
 	);
 	return Array.from({ length: n }, (_, i) => {
 		const c = columns.map((column) => column[i]!);
+		const own = processes[c[12]! - 1];
+		const within = (ns: number) =>
+			own ? Math.min(Math.max(ns, own.started_ns), own.ended_ns ?? ns) : ns;
 		return {
 			id: i,
 			tid: c[0]!,
 			name: texts[c[1]!] ?? '',
 			merged: c[2]!,
-			firstNs: c[3]!,
-			lastNs: c[3]! + c[4]!,
+			firstNs: within(c[3]!),
+			lastNs: within(c[3]! + c[4]!),
 			allocations: c[5]!,
 			allocatedBytes: c[6]!,
 			frees: c[7]!,
@@ -350,7 +355,7 @@ export function readFirst(part: Uint8Array): Profile {
 		}),
 		edges: known,
 		curve: curve.n ? curve : known,
-		threads: threads(section(Section.Threads), texts),
+		threads: threads(section(Section.Threads), texts, facts.processes),
 		handovers: handovers(section(Section.Handovers)),
 		samples: withPeak(samples(section(Section.Samples)), {
 			rssBytes: facts.summary.peak_rss_bytes ?? 0,

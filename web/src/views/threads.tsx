@@ -15,7 +15,7 @@ import { useCurves } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
 import { Processes } from './processes.tsx';
 
-/** "worker (4712)"; of a tree also of which process, but of the thread that it begins with. */
+/** "worker (4712)"; of a tree also of which process, unless that is called the same. */
 function nameOf(t: Thread): string {
 	const name = t.name || (t.id ? 'thread' : 'not told apart');
 	const own = profile.value.facts.processes[t.process - 1];
@@ -23,7 +23,7 @@ function nameOf(t: Thread): string {
 	return (
 		name +
 		(number ? ` (${number})` : '') +
-		(own && own.pid !== number ? ` of ${processName(own)}` : '')
+		(own && (own.pid !== number || own.command !== name) ? ` of ${processName(own)}` : '')
 	);
 }
 
