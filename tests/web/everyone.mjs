@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // For everyone, and whatever comes: node everyone.mjs MODULES PAGE NAMES THREADS
 // NAMES is a page of a recording with names that are very long or turn their surroundings. Prints what its tree and
-// boxes say, and how wide and high they make it; which tables of THREADS scroll sideways on a phone; what PAGE says of wrong files; how it looks with forced colours; and
+// boxes say, and how wide and high they make it; which tables of THREADS scroll sideways on a phone, and where
+// their heads are; how strong its marks are in the dark; what PAGE says of wrong files; how it looks with forced colours; and
 // views that need more than a window of 200 %. As JSON.
 
 import { focusedBox, launch, open, settle } from './browser.mjs';
@@ -65,6 +66,34 @@ seen.forced = await forced.page.evaluate(() => {
 	};
 });
 wrong.push(...forced.wrong);
+
+const dark = await open(browser, `${threads}#v=tree`, { theme: 'dark' });
+seen.dark = await dark.page.evaluate(() => {
+	const style = getComputedStyle(document.documentElement);
+	const token = (name) => style.getPropertyValue(`--${name}`).trim();
+	const light = (hex) => {
+		const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+		const [r, g, b] = parts.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const contrast = (one, other) => {
+		const [low, high] = [light(token(one)), light(token(other))].sort((a, b) => a - b);
+		return (high + 0.05) / (low + 0.05);
+	};
+	const marks = [...Array.from({ length: 9 }, (_, i) => `series-${i}`), 'more-3'];
+	const texts = [['fg', 'more-3'], ['box-text', 'line'], ['box-text', 'series-3'], ['box-text', 'series-5']];
+	return {
+		marks: Object.fromEntries(marks.map((name) => [name, contrast(name, 'panel')])),
+		texts: texts.map((pair) => [...pair, contrast(...pair)]),
+		lens: contrast('accent', 'series-5'),
+	};
+});
+const colour = (at, property) => dark.page.locator(at).first().evaluate((part, name) => getComputedStyle(part)[name], property);
+seen.dark.bar = await colour('.rows .bar', 'backgroundImage');
+await dark.page.evaluate(() => (location.hash = 'v=threads'));
+await settle(dark.page);
+seen.dark.cells = await dark.page.locator('.heat td:not(:empty)').evaluateAll((cells) =>
+	cells.map((cell) => +(getComputedStyle(cell).backgroundColor.match(/\/ ([\d.]+)\)/)?.[1] ?? 1)));
 
 const zoomed = await open(browser, address, { width: 720, height: 450 });
 for (const view of await tabs(zoomed.page)) {

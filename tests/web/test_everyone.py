@@ -51,6 +51,16 @@ def test_a_wrong_file_says_what_it_is(seen):
 
 def test_forced_colours(seen):
     forced = seen["forced"]
-    assert re.match(r"linear-gradient\(color\(srgb [\d. ]+ / 0\.75\)", forced["bar"]), forced["bar"]
+    assert forced["bar"].startswith("linear-gradient(rgb(219, 125, 51)"), forced["bar"]
     assert [forced[part] for part in ("pill", "tab", "row", "other")] == ["solid", "solid", "solid", "none"], forced
     assert forced["ink"] == "CanvasText", "charts are drawn in the colours that were chosen"
+
+
+def test_marks_are_seen_in_the_dark(seen):
+    """Bars, curves and cells were as dark as what they stand on."""
+    dark = seen["dark"]
+    assert all(contrast >= 3 for contrast in dark["marks"].values()), dark["marks"]
+    assert all(contrast >= 4.5 for *_, contrast in dark["texts"]), dark["texts"]
+    assert dark["lens"] >= 2, "what the lens leaves, on the whole heap"
+    assert dark["bar"].startswith("linear-gradient(rgb(159, 86, 22)"), dark["bar"]
+    assert max(dark["cells"]) == 1 and min(dark["cells"]) >= 0.2, dark["cells"]

@@ -38,7 +38,6 @@ export const enum Colour {
 export interface Palette {
 	fills: string[];
 	text: string;
-	faded: string;
 	dim: string;
 	line: string;
 	background: string;
@@ -65,7 +64,7 @@ function readPalette(): Palette {
 			token('yours-a'),
 			token('yours-b'),
 			token('library'),
-			token('unknown'),
+			token('library'), // hatched
 			token('root'),
 			...Array.from({ length: 6 }, (_, i) => token(`series-${i}`)),
 			...[1, 2, 3].map((i) => token(`less-${i}`)),
@@ -73,7 +72,6 @@ function readPalette(): Palette {
 			...[1, 2, 3].map((i) => token(`more-${i}`)),
 		],
 		text: token('box-text'),
-		faded: token('faded'),
 		dim: token('dim'),
 		line: token('line'),
 		background: token('panel'),
@@ -300,7 +298,7 @@ export function draw(context: Pen, s: Scene, p: Palette): void {
 		const isUnknown = (colour as Colour) === Colour.Unknown;
 		fill(context, rects, isUnknown ? hatch(context, p.line, library) : p.fills[colour]!);
 	});
-	fill(context, seen.faded, p.faded);
+	fill(context, seen.faded, p.line);
 	fill(context, seen.runs, hatch(context, p.dim, library));
 	drawTexts(context, s, p.text, seen.texts);
 }

@@ -32,14 +32,20 @@ export function Heat({ label, corner, rows, columns, by = '', weights, at, child
 							<th scope="row">{name}</th>
 							{columns.map((column, c) => {
 								const weight = weights[r]![c]!;
-								const share = weight && 0.12 + (0.88 * Math.log1p(weight)) / most;
+								const share = 20 + (80 * Math.log1p(weight)) / most;
 								return (
 									<td
 										data-by={by + column}
-										class={
-											(share > 0.6 ? 'hot' : '') + (at?.(r, c) ? ' at' : '')
+										class={at?.(r, c) ? 'at' : ''}
+										style={
+											weight
+												? {
+														background:
+															'color-mix(in srgb, var(--more-3) ' +
+															`${share.toFixed()}%, transparent)`,
+													}
+												: {}
 										}
-										style={weight ? { '--heat': share.toFixed(2) } : {}}
 									>
 										{weight > 0 && children(r, c)}
 									</td>

@@ -23,7 +23,7 @@ export function keptLine(p: Profile, kept: Uint8Array): { line: Line; top: numbe
 	const values = aliveOverTime(p, stacksWhere(p, (s) => kept[s] === 1));
 	const at = values.reduce((best, v, k) => (v > values[best]! ? k : best), 0);
 	return {
-		line: { label: 'under the lens', colour: 'series-3', times, values, kind: 'area' },
+		line: { label: 'under the lens', colour: 'accent', times, values, kind: 'area' },
 		top: values[at]!,
 		ns: p.edges.timeNs[at] ?? p.facts.summary.duration_ns,
 	};
