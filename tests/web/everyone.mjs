@@ -112,6 +112,22 @@ for (const view of ['threads', 'timeline', 'memory', 'compare&cmp=@0-50%']) {
 	seen.scrolls[view] = await phone.page.locator('main table:visible').evaluateAll((all) =>
 		all.map((table) => table.scrollWidth - table.clientWidth));
 }
+// What a figure is, wherever the page is scrolled to
+seen.heads = {};
+await phone.page.setViewportSize({ width: 390, height: 200 });
+for (const view of ['threads', 'compare&cmp=@0-50%']) {
+	await phone.page.evaluate((hash) => (location.hash = hash), `v=${view}`);
+	await settle(phone.page);
+	const table = phone.page.locator('main table.lines:visible').last();
+	await table.locator('tr').last().scrollIntoViewIfNeeded();
+	seen.heads[view] = await table.evaluate((of) => ({
+		tops: [of, of.tHead].map((part) => part.getBoundingClientRect().top),
+		heads: [...of.tHead.rows[0].cells].map((cell) => cell.innerText.trim()),
+		cells: [...of.tBodies[0].rows].at(-1).cells.length,
+		said: [...[...of.tBodies[0].rows].at(-1).cells].map((cell) => getComputedStyle(cell, '::before').content),
+	}));
+}
+await phone.page.setViewportSize({ width: 390, height: 800 });
 await phone.page.evaluate(() => (location.hash = 'v=timeline'));
 await settle(phone.page);
 await phone.page.locator('.legend code').first().evaluate((name) => (name.textContent = 'a_name'.repeat(30)));

@@ -64,3 +64,12 @@ def test_marks_are_seen_in_the_dark(seen):
     assert dark["lens"] >= 2, "what the lens leaves, on the whole heap"
     assert dark["bar"].startswith("linear-gradient(rgb(159, 86, 22)"), dark["bar"]
     assert max(dark["cells"]) == 1 and min(dark["cells"]) >= 0.2, dark["cells"]
+
+
+def test_on_a_phone_each_figure_has_its_head(seen):
+    """Heads stood above the first of hundreds of rows."""
+    labelled, above = (seen["heads"][view] for view in ("threads", "compare&cmp=@0-50%"))
+    told = {head for head, said in zip(labelled["heads"], labelled["said"], strict=True) if said == f'"{head}"'}
+    assert {"allocated", "allocations", "at the peak", "from – to", "frees"} <= told, labelled
+    table, head = above["tops"]
+    assert table < 0 <= head < 5 and set(above["said"]) == {"none"}, above

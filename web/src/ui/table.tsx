@@ -118,6 +118,10 @@ interface TableProps<T> {
 	most?: number; // rows that are shown at first
 }
 
+interface Named {
+	'data-by': ComponentChildren;
+}
+
 const isCell = (said: ComponentChildren) => /^t[dh]$/.test(String((said as VNode)?.type));
 
 /** A table that is ordered by a click on a column's head. */
@@ -149,9 +153,12 @@ export function Table<T>({ id, class: name, columns: given, rows, most }: TableP
 				<tbody>
 					{shown.map((row) => (
 						<tr>
-							{columns.map(([, value, cell]) => {
+							{columns.map(([head, value, cell]) => {
 								const said = cell(value?.(row), row);
-								return isCell(said) ? said : <td class="num">{said}</td>;
+								const own = isCell(said) ? said : <td class="num">{said}</td>;
+								// Where no head is near
+								(own as VNode<Named>).props['data-by'] = value ? head : undefined;
+								return own;
 							})}
 						</tr>
 					))}
