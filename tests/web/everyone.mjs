@@ -115,10 +115,10 @@ for (const view of ['threads', 'timeline', 'memory', 'compare&cmp=@0-50%']) {
 // What a figure is, wherever the page is scrolled to
 seen.heads = {};
 await phone.page.setViewportSize({ width: 390, height: 200 });
-for (const view of ['threads', 'compare&cmp=@0-50%']) {
+for (const view of ['threads', 'never-freed', 'compare&cmp=@0-50%']) {
 	await phone.page.evaluate((hash) => (location.hash = hash), `v=${view}`);
 	await settle(phone.page);
-	const table = phone.page.locator('main table.lines:visible').last();
+	const table = phone.page.locator('main table:is(.lines, .growth):visible').last();
 	await table.locator('tr').last().scrollIntoViewIfNeeded();
 	seen.heads[view] = await table.evaluate((of) => ({
 		tops: [of, of.tHead].map((part) => part.getBoundingClientRect().top),

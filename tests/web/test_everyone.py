@@ -68,8 +68,12 @@ def test_marks_are_seen_in_the_dark(seen):
 
 def test_on_a_phone_each_figure_has_its_head(seen):
     """Heads stood above the first of hundreds of rows."""
-    labelled, above = (seen["heads"][view] for view in ("threads", "compare&cmp=@0-50%"))
-    told = {head for head, said in zip(labelled["heads"], labelled["said"], strict=True) if said == f'"{head}"'}
-    assert {"allocated", "allocations", "at the peak", "from – to", "frees"} <= told, labelled
+    figures = {"threads": {"allocated", "allocations", "at the peak", "from – to", "frees"},
+               "never-freed": {"bytes", "% of never freed", "blocks never freed"}}
+    for view, heads in figures.items():
+        labelled = seen["heads"][view]
+        told = {head for head, said in zip(labelled["heads"], labelled["said"], strict=True) if said == f'"{head}"'}
+        assert heads <= told, labelled
+    above = seen["heads"]["compare&cmp=@0-50%"]
     table, head = above["tops"]
     assert table < 0 <= head < 5 and set(above["said"]) == {"none"}, above
