@@ -128,6 +128,11 @@ for (const view of ['threads', 'never-freed', 'compare&cmp=@0-50%']) {
 	}));
 }
 await phone.page.setViewportSize({ width: 390, height: 800 });
+await phone.page.evaluate(() => (location.hash = 'v=tree&mode=fn&sel=main'));
+await phone.page.getByRole('heading', { name: 'Callees of' }).waitFor();
+await settle(phone.page);
+seen.below = await phone.page.locator('.tree-panel, .sandwich, .sandwich-right').evaluateAll((all) =>
+	all.map((part) => part.scrollHeight - part.clientHeight));
 await phone.page.evaluate(() => (location.hash = 'v=timeline'));
 await settle(phone.page);
 await phone.page.locator('.legend code').first().evaluate((name) => (name.textContent = 'a_name'.repeat(30)));

@@ -77,3 +77,8 @@ def test_on_a_phone_each_figure_has_its_head(seen):
     above = seen["heads"]["compare&cmp=@0-50%"]
     table, head = above["tops"]
     assert table < 0 <= head < 5 and set(above["said"]) == {"none"}, above
+
+
+def test_on_a_phone_callees_are_no_scroll_away(seen):
+    """They stood in a panel that ended below the callers."""
+    assert len(seen["below"]) == 3 and max(seen["below"]) <= 1, seen["below"]
