@@ -120,3 +120,11 @@ def test_a_list_says_how_many_more_it_has_and_shows_them(details):
     (before, after), text = details["more"]["rows"], details["more"]["text"]
     left = int(re.fullmatch(r"(\d+) more", text)[1])
     assert after == min(4 * before, before + left) > before, details["more"]
+
+
+def test_the_start_is_compared_as_nothing(see):
+    """It had the figures of the end."""
+    view, = see("demo", "compare:cmp=@start-1")
+    rows = next(rows for title, rows in view["tables"].items() if title.startswith("Before (start) and now"))
+    assert [row["before"] for row in rows] == ["0 B", "0", "0", "0", "0 s"], rows
+    assert all(row["difference"] == f"+{row['now']}" for row in rows), rows

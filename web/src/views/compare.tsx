@@ -27,7 +27,7 @@ import { endOf, sitesOf, type Sites } from '../data/series.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
-import { baseName, bytes, count, duration, namesApart, percent } from '../ui/format.ts';
+import { baseName, bytes, count, duration, moment, namesApart, percent } from '../ui/format.ts';
 import { metricName, rangeWords, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
 import { Name, NameLink } from '../ui/name.tsx';
@@ -142,18 +142,16 @@ function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
 		column: Float64Array,
 		atEnd: number,
 		text: (n: number) => string,
-	) => ({
-		name,
-		before: column[from] ?? atEnd,
-		now: column[to] ?? atEnd,
-		text,
-	});
+	) => {
+		const at = (edge: number) => (edge < 0 ? 0 : column[edge] ?? atEnd);
+		return { name, before: at(from), now: at(to), text };
+	};
 	return [
 		row('alive', e.bytes, end.bytes, bytes),
 		row('blocks', e.blocks, end.blocks, count),
 		row('allocations so far', e.allocations, s.allocations, count),
 		row('temporary so far', e.temporary, s.temporary, count),
-		row('time', e.timeNs, s.duration_ns, duration),
+		row('time', e.timeNs, s.duration_ns, moment),
 	];
 }
 
