@@ -63,7 +63,7 @@ struct quality_line {
 
 enum { QUALITY_LINES_MAX = 16 };
 
-/** "recording whole", or "incomplete: " and the first reason; "" for other programs' files. */
+/** "recording complete", or "incomplete: " and the first reason; "" for other programs' files. */
 enum { QUALITY_VERDICT_MAX = 96 };
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);
 #define QUALITY_VERDICT(r) quality_verdict((r), (char[QUALITY_VERDICT_MAX]){0})

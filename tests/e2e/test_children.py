@@ -1008,7 +1008,7 @@ def test_children_killed_at_any_moment(tools):
     script = f"for i in $(seq 24); do {program} {busy} & p=$!; sleep 0.0$((i % 4))$i; kill -9 $p; wait $p; done 2>&-"
     recording = record(tools, "bash", "-c", script + "; true")
     known = recording.json()
-    assert recording.status == 0 and known["quality"]["verdict"] == "recording whole", repr(recording)
+    assert recording.status == 0 and known["quality"]["verdict"] == "recording complete", repr(recording)
     killed = [p for p in known["processes"] if p["command"] == "tree" and p["exit_status"] == 137]
     assert killed, known["processes"]
     assert known["summary"]["allocations"] == sum(p["allocations"] for p in known["processes"])
@@ -1045,7 +1045,7 @@ def test_killed_at_two_hundred_random_moments(tools, helpers, tmp_path):
         finished = running.wait()
         if finished.status != 137:
             known = tools.json(running.file)
-            assert finished.status == 0 and known["quality"]["verdict"] == "recording whole", (i, repr(finished))
+            assert finished.status == 0 and known["quality"]["verdict"] == "recording complete", (i, repr(finished))
             assert known["summary"]["allocations"] == sum(p["allocations"] for p in known["processes"]), i
             assert known["quality"].get("double_allocations", 0) == 0, i
         elif running.file.exists() and running.file.stat().st_size > 0:
@@ -1077,7 +1077,7 @@ def test_two_hundred_processes_are_stopped_as_by_docker(tools, helpers, tmp_path
     known = tools.json(file)
     assert finished.status == 0 and seconds < 2, (seconds, repr(finished))
     assert [p["never_freed_bytes"] for p in known["processes"] if p["command"] == "tree"] == [1000] * 200
-    assert known["quality"]["verdict"] == "recording whole"
+    assert known["quality"]["verdict"] == "recording complete"
 
 
 def test_more_at_once_than_there_are_cells(tools):

@@ -62,7 +62,7 @@ def test_of_one_that_allocates_nothing(tools, tmp_path, n):
     recording = tools.record(*quiet, "perl", "-e", "my $x = 'y' x 3e6; exit 5")
     known = recording.json()
     assert recording.status == 5 and known["program"]["images"] == n + 1
-    assert known["quality"]["verdict"] == "recording whole"
+    assert known["quality"]["verdict"] == "recording complete"
     between = tools.record("perl", "-e", "exec @ARGV", *quiet, "perl", "-e", "exit 5", name="between")
     assert between.status == 5 and between.json()["program"]["images"] == n + 2
 

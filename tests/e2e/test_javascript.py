@@ -282,7 +282,7 @@ def check_awaiting(tools, tmp_path, node):
     """What goes on after an await is called by a function of V8's that has no name, which is none that was not read."""
     (tmp_path / "awaiting.js").write_text(AWAITING)
     recording = tools.record(node, tmp_path / "awaiting.js")
-    assert recording.json()["quality"]["verdict"] == "recording whole"
+    assert recording.json()["quality"]["verdict"] == "recording complete"
     assert not [line for line in recording.json()["quality"]["sentences"] if line["id"] == "unread"]
     assert [n for frames, n, _ in stacks_of(tools, recording.file, BASE) if ("load", str(tmp_path / "awaiting.js"), 2) in frames] == [5]
 

@@ -30,8 +30,8 @@ def first_line(recording):
 
 
 def assert_whole(recording):
-    assert recording.json()["quality"]["verdict"] == "recording whole"
-    assert "   recording whole   " in first_line(recording), first_line(recording)
+    assert recording.json()["quality"]["verdict"] == "recording complete"
+    assert "   recording complete   " in first_line(recording), first_line(recording)
 
 
 def test_a_normal_end_is_no_news(tools):

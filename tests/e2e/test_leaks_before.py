@@ -183,7 +183,7 @@ def test_what_a_look_prints(tools):
     report = " ".join(tools.print(file).stdout.split())
     assert "unreachable older blocks with room for 200 bytes <- allocated before the attach: 30 blocks (6.0 kB) that nothing " \
         "points to, and 30 blocks (15.1 kB) that only they lead to." in report, report
-    assert "allocated before the attach: " in report and "Only looks at memory count them" in report
+    assert "allocated before the attach: " in report and "They count only in resident memory" in report
     assert "older blocks of 32 B to 63 B" in tools.print(file, "--holders=g_list of holder").stdout
     tools.print(file, "--fail-if", "unreachable>0", status=3)
     page = tools.folder / "look.html"

@@ -343,7 +343,7 @@ def test_image_that_is_not_recorded(tools, child, how, flags, text):
     known = recording.json()
     sentence = said(known, "unrecorded-image")
     if known["summary"]["allocated_bytes"] >= MB << 20:  # it was followed
-        assert sentence is None and known["quality"]["verdict"] == "recording whole"
+        assert sentence is None and known["quality"]["verdict"] == "recording complete"
         return
     assert re.fullmatch(rf"[\d.]+ (ms|s) after the start the program became {program}, which "
                         rf"{re.escape(text)}: what that allocated is missing", sentence), known["quality"]
@@ -363,7 +363,7 @@ def test_guest_of_valgrind(tools, child):
 def test_no_child_is_made_up(tools):
     known = tools.record("sh", "-c", ": | :; exit 0").json()
     assert known["quality"]["children_executed"] == 0
-    assert known["quality"]["verdict"] == "recording whole"
+    assert known["quality"]["verdict"] == "recording complete"
 
 
 # --- what a program becomes after an attach
@@ -473,11 +473,11 @@ def test_exec_of_a_short_program_that_is_not_followed(becomes, shortest, how):
 @pytest.mark.parametrize("how", ["fails", "child"])
 def test_exec_that_did_not_happen(becomes, child, how, is_launched):
     known = becomes(child("became-never"), how, is_launched=is_launched)
-    assert known["quality"]["verdict"] == "recording whole" and known["program"]["images"] == 1
+    assert known["quality"]["verdict"] == "recording complete" and known["program"]["images"] == 1
     assert said(known, "unrecorded-image") is None
 
 
 @pytest.mark.parametrize("how", ["execv", "syscall"])
 def test_exec_of_a_short_program_that_is_followed(becomes, child, how):
     known = becomes(child("became-static", "-static"), how, is_launched=True)
-    assert known["quality"]["verdict"] == "recording whole" and known["program"]["images"] == 2
+    assert known["quality"]["verdict"] == "recording complete" and known["program"]["images"] == 2

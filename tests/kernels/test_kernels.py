@@ -82,7 +82,7 @@ def problems_of_children(results):
         yield f"counted {said}, recorded {found}"
     if len(known["processes"]) != len(said) + 2:  # the shell, and a copy of it that ends
         yield f"{known['processes']}"
-    if known["quality"]["verdict"] != "recording whole" or known["children"]:
+    if known["quality"]["verdict"] != "recording complete" or known["children"]:
         yield f"{known['quality']}"
 
 

@@ -222,7 +222,7 @@ def verdict(r):
         return f"incomplete: no detail after {in_time(quality['detail_ends_ns'])}"
     if any(row["why"] for row in r.tables["allocators"]):
         return "incomplete: an allocator is not recorded"
-    return "recording whole"
+    return "recording complete"
 
 
 def growth(findings):
@@ -421,7 +421,7 @@ def judge_lists(referee):
 
 
 ANSWERS = {
-    "the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
+    "the verdict": r"recording complete|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
     "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|"
                   rf"heap grew +{BYTES}  (?:at most, )?between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {SPAN}, \S",
     "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated|{COUNT} of {COUNT} blocks?|"
@@ -435,7 +435,7 @@ def missing_answers(head):
 
 
 def judge_first_screen(referee):
-    """What holds most, what grows, how fast, is the recording whole: in the text's first lines and on the page."""
+    """What holds most, what grows, how fast, is the recording complete: in the text's first lines and on the page."""
     if not referee.recorded.blocks:
         return []
     head, facts = "\n".join(referee.report["text"].splitlines()[:24]), referee.report["facts"]

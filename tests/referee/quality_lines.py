@@ -30,7 +30,7 @@ QUALITY = {
     "missed-frees": rf"an address was handed out twice (?P<n>{COUNT}) times?: .+",
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
     "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks?, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "
-                     rf"them, (?P<freed_bytes>{BYTES}), (?:was|were)|(?P<none>none of them was)) freed since\. Only looks at memory count them",
+                     rf"them, (?P<freed_bytes>{BYTES}), (?:was|were)|(?P<none>none of them was)) freed since\. They count only in resident memory",
     "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
                              rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
                              rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory|no heap of "

@@ -95,8 +95,8 @@ class Referee:
                 self.wrong.append(f"never freed, and freed at the end: {finding['text']}")
         says = self.report["json"]["quality"]["verdict"]
         losses = self.report["json"]["summary"]["lost_events"] or not self.report["json"]["summary"]["complete"]
-        if says == "recording whole" and losses:
-            self.wrong.append("recording whole, beside losses")
+        if says == "recording complete" and losses:
+            self.wrong.append("recording complete, beside losses")
         for finding in findings:
             if re.search(r"\b(leaks?|leaked|harmless|a cache)\b(?!\.)|outside malloc|\bnone\b", finding["text"]):
                 self.wrong.append(f"says what was not measured: {finding['text']}")

@@ -733,7 +733,7 @@ PLANTED = {
     "left-form": text("never-freed", r"blocks, ", "blocks in 3 places, "),
     "left-number": number("never-freed", "blocks", lambda n: n - 1),
     "churn-text": text("churn", r"[\d,]+ in all", "1 in all"),
-    "page-title": page(r"recording whole", "incomplete: 3 events lost"),
+    "page-title": page(r"recording complete", "incomplete: 3 events lost"),
     "page-line": page(r"^FINDINGS$", "  frobnicated   7\n\nFINDINGS"),
     "page-row": page(r"(^PEAK.*\n.*?)(\d+)$", r"\g<1>987654"),
     "page-kde": page(r"^total memory leaked: .*", "total memory leaked: 7.77M"),

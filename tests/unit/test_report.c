@@ -47,7 +47,7 @@ static void prints_the_page(void **state) {
 	report_text(&out, &r, names, &o);
 	// clang-format off
 	assert_string_equal(text(),
-			"app (--fast)   1.00 s   recording whole   file x.zst\n"
+			"app (--fast)   1.00 s   recording complete   file x.zst\n"
 			"\n"
 			"  peak heap      16.0 MB  at 500 ms            peak RSS      20.0 MB\n"
 			"  never freed   101.1 kB  in 1,001 blocks      growing       nothing  between 500 ms and 1.00 s\n"

@@ -217,8 +217,8 @@ static void counts_one_block_as_one(void **state) {
 	f.r.summary.old_bytes = f.r.summary.old_freed_bytes = 24;
 	f.r.quality.unknown_frees = 1;
 	assert_string_equal(line_of("before-attach"),
-			"allocated before the attach: 1 block, 24 B; 1 of them, 24 B, was freed since. Only looks "
-			"at memory count them");
+			"allocated before the attach: 1 block, 24 B; 1 of them, 24 B, was freed since. They count "
+			"only in resident memory");
 	assert_string_equal(line_of("unknown-frees"),
 			"1 free was of another block from before the attach, of which nothing is known");
 	f.r.summary.old_blocks = 2;

@@ -70,7 +70,12 @@ def test_views(seen):
         for view in ("Sizes & lifetimes", "Threads"):
             assert ABSENT in seen[kind][view], (kind, view)
         assert "Allocated bytes" not in seen[kind]["Flame graph"], "no metric that is not there"
-        assert "allocations" not in seen[kind]["Tree"].split("this file of another program")[1].split("\n", 1)[1]
+        assert "allocations" not in seen[kind]["Tree"].split("Not in this file")[1].split("\n", 1)[1]
+
+
+def test_the_card_of_growth_denies_no_curve_that_is_there(seen):
+    for kind, said in (("massif", f"Which functions grew is {ABSENT}; the chart below shows the whole heap."), ("folded", ABSENT)):
+        assert f"Growing\nunknown\n{said}\n" in re.sub(r"\n+", "\n", seen[kind]["Overview"]), (kind, seen[kind]["Overview"])
 
 
 def test_an_address_shows_no_cost_that_is_not_there(seen):

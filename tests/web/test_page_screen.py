@@ -1,4 +1,4 @@
-"""The page's first screen answers, before anything is scrolled: is the recording whole, what holds most, what
+"""The page's first screen answers, before anything is scrolled: is the recording complete, what holds most, what
 grows, and how fast. Of programs that others wrote (tests/wild/test_first_screen.py has the terminal's).
 """
 
@@ -16,7 +16,7 @@ from figures import BYTES, SPAN, TIME
 
 BRIEFLY = {"node", "convert", "sqlite3", "redis", "clang", "ffmpeg-video"}
 ANSWERS = {
-    "head": r"recording whole|incomplete: ",
+    "head": r"recording complete|incomplete: ",
     "peak": rf"{BYTES}\n+.*\b(holds?|held|were allocated)\b",
     "growing": rf"([+≤] ?{BYTES}(/s| in {SPAN})|0 B in {SPAN})\n+(.|\n)*({BYTES}/s|from {TIME} to {TIME}|stopped growing|\bgrew\b)",
 }

@@ -58,7 +58,7 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 				HUMAN_DURATION(q->detail_ends_ns));
 	}
 	bool lacks = ANY(i, r->allocators.n, quality_lacks(r, &r->allocators.items[i]));
-	return lacks ? "incomplete: an allocator is not recorded" : "recording whole";
+	return lacks ? "incomplete: an allocator is not recorded" : "recording complete";
 }
 
 // ---- the program

@@ -20,8 +20,7 @@ static void say_missing(struct quality_writer *w) {
 		(void)strcat(strcat(all, *all ? ", " : ""), numbers[i].what);
 	}
 	if (*all) {
-		quality_say(w, "not-in-file", w->recording->missing,
-				"this file of another program does not say: %s", all);
+		quality_say(w, "not-in-file", w->recording->missing, "not in this file: %s", all);
 	}
 }
 
@@ -125,7 +124,7 @@ static void say_before(struct quality_writer *w) {
 						  HUMAN_COUNT(s->old_freed_blocks), HUMAN_BYTES(s->old_freed_bytes),
 						  s->old_freed_blocks == 1 ? "was" : "were");
 		quality_say(w, "before-attach", s->old_blocks,
-				"allocated before the attach: %s, %s; %s since. Only looks at memory count them",
+				"allocated before the attach: %s, %s; %s since. They count only in resident memory",
 				COUNTED(s->old_blocks, "block"), HUMAN_BYTES(s->old_bytes), freed);
 	}
 	if (w->recording->meta.old_unknown) {

@@ -16,7 +16,8 @@ export const capital = (text: string) => text.charAt(0).toUpperCase() + text.sli
 
 /** A sentence of the program; where it begins with its name, that stays as it is. */
 export function sentence(p: Profile, text: string): string {
-	return text.startsWith(p.facts.program.name) ? text : capital(text);
+	const { name } = p.facts.program;
+	return name && text.startsWith(name) ? text : capital(text);
 }
 
 /** One of what a metric counts. */

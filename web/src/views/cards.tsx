@@ -140,9 +140,12 @@ const CARDS: CardKind[] = [
 				: ` in ${span(n['to_ns'] - (n['from_ns'] ?? 0))}`;
 		},
 		none: (p) =>
-			lacksCurves(p)
-				? NOT_IN_FILE
-				: 'No finding is about growth.',
+			!lacksCurves(p)
+				? 'No finding is about growth.'
+				: p.edges.n
+					? `Which functions grew is ${NOT_IN_FILE}; ` +
+						'the chart below shows the whole heap.'
+					: NOT_IN_FILE,
 	},
 ];
 
