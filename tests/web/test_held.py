@@ -1,6 +1,7 @@
 """The Memory view of a recording with --leaks: grades, who holds what, and classes, as in --json."""
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -25,6 +26,24 @@ def test_what_was_never_freed_says_what_is_unreachable(pages, browse, ask):
     assert len(shown) > len(by_function)
     for name, text in shown.items():
         assert text == in_bytes(by_function.get(name, 0)), (name, text, by_function)
+
+
+HELD = """
+#include <stdlib.h>
+static void *volatile kept[100];
+int main(void) { for (int i = 0; i < 100; i++) { kept[i] = malloc(1000); } return 0; }
+"""
+
+
+def test_no_column_of_what_is_unreachable_where_nothing_is(build, tmp_path, browse):
+    (tmp_path / "held.c").write_text(HELD)
+    subprocess.run(["cc", "-g", "-o", tmp_path / "held", tmp_path / "held.c"], check=True, timeout=60)
+    subprocess.run([build / "heaptrack", "-q", "--leaks", "-o", tmp_path / "a.zst", tmp_path / "held"], check=True, timeout=60)
+    subprocess.run([build / "heaptrack_print", "--html", tmp_path / "a.html", tmp_path / "a.zst"], check=True, timeout=60)
+    view, = browse("under_lens.mjs", (tmp_path / "a.html").as_uri(), "never-freed:")["views"]
+    (_, rows), = view["tables"]
+    assert "main" in rows[0]["function"] and "unreachable" not in rows[0], rows
+    assert "none of it was unreachable" in view["hints"], view["hints"]
 
 
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])

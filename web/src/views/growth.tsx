@@ -102,11 +102,11 @@ export function GrowthView() {
 	const sites = namesOf(p, 'never-freed');
 	const lens = useValue(state.lens);
 	const { range } = lens;
-	const isGraded = !range && !!p.stacks.others.unreachable; // which is of the whole run
 	const all = useMemo(
 		() => sitesOf(p, kept, ask(p, { ...lens, metric: 'never-freed' }, kept)),
 		[p, kept, range],
 	);
+	const isGraded = !range && all.some((site) => site.unreachable); // of the whole run
 	// Which blocks processes left when they ended is not told
 	const hasEnded = isTree(p);
 	const lines = useMemo(() => {
@@ -151,8 +151,11 @@ export function GrowthView() {
 					? `allocated in ${rangeWords(p, range)} and never freed; moments and ` +
 						'findings are of the whole run' +
 						(hasEnded ? '; what ended with its process is not in it' : '')
-					: !p.stacks.others.unreachable &&
-						'heaptrack --leaks records what nothing points to'
+					: isGraded
+						? ''
+						: p.stacks.others.unreachable
+							? 'none of it was unreachable'
+							: 'heaptrack --leaks records what nothing points to'
 			}
 		>
 			<Table
