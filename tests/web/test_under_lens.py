@@ -128,3 +128,10 @@ def test_the_start_is_compared_as_nothing(see):
     rows = next(rows for title, rows in view["tables"].items() if title.startswith("Before (start) and now"))
     assert [row["before"] for row in rows] == ["0 B", "0", "0", "0", "0 s"], rows
     assert all(row["difference"] == f"+{row['now']}" for row in rows), rows
+
+
+@pytest.mark.parametrize("word", ["grade=unreachable", "m=none", "q=/(/", "t=9-1", "colours=red"])
+def test_a_word_that_the_page_does_not_know_is_told(see, word):
+    said, silent = see("demo", f"tree:{word}&fold=0", "tree:m=allocations&fold=0&dir=bu&sort=tree:1")
+    assert f"Ignored in the address: {word}" in said["notes"], said
+    assert not any("Ignored" in note for note in silent["notes"]), silent

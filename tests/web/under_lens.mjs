@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What each view says under a lens: node under_lens.mjs MODULES ADDRESS VIEW:LENS...
-// Prints for each the rows of its tables, by their heads, what its charts are called, its hints and cards, as JSON.
+// Prints for each the rows of its tables, by their heads, what its charts are called, its hints, notes and cards, as JSON.
 
 import { launch, open, settle } from './browser.mjs';
 
@@ -23,6 +23,7 @@ function read() {
 		tables: all('table.data').map(tableOf),
 		charts: all('.timechart').map((chart) => chart.getAttribute('aria-label')),
 		hints: all('.hint').map(text),
+		notes: all('.notices li').map(text),
 		cards: all('.card').map((card) => ['h2', '.number'].map((of) => text(card.querySelector(of)))),
 	};
 }

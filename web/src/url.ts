@@ -104,6 +104,11 @@ function compareWith(text: string): void {
 
 function takeWord(key: string, value: string): void {
 	const p = state.profile.value;
+	for (const { choice, texts } of CHOICES.filter((each) => each.key === key)) {
+		const [named] = Object.entries(texts).find(([, text]) => text === value) ?? [];
+		choice.value = named === 'true' || (named ?? choice.value);
+		return;
+	}
 	switch (key) {
 		case 'v':
 			state.view.value = state.views.value.some(({ id }) => id === value)
@@ -136,10 +141,8 @@ function takeWord(key: string, value: string): void {
 				[...value.matchAll(/([\w-]+):(-?\d+)/g)].map((m) => [m[1]!, Number(m[2])]),
 			);
 			break;
-	}
-	for (const { choice, texts } of CHOICES.filter((each) => each.key === key)) {
-		const [named] = Object.entries(texts).find(([, text]) => text === value) ?? [];
-		choice.value = named === 'true' || (named ?? choice.value);
+		default:
+			state.refused.value = `Ignored in the address: ${key}=${value}`;
 	}
 }
 
