@@ -40,7 +40,8 @@ def test_no_column_of_what_is_unreachable_where_nothing_is(build, tmp_path, brow
     subprocess.run(["cc", "-g", "-o", tmp_path / "held", tmp_path / "held.c"], check=True, timeout=60)
     subprocess.run([build / "heaptrack", "-q", "--leaks", "-o", tmp_path / "a.zst", tmp_path / "held"], check=True, timeout=60)
     subprocess.run([build / "heaptrack_print", "--html", tmp_path / "a.html", tmp_path / "a.zst"], check=True, timeout=60)
-    view, = browse("under_lens.mjs", (tmp_path / "a.html").as_uri(), "never-freed:")["views"]
+    view, tree = browse("under_lens.mjs", (tmp_path / "a.html").as_uri(), "never-freed:", "tree:")["views"]
+    assert "Graded" in tree["costs"] and "Unreachable" not in tree["costs"], tree["costs"]
     (_, rows), = view["tables"]
     assert "main" in rows[0]["function"] and "unreachable" not in rows[0], rows
     assert "none of it was unreachable" in view["hints"], view["hints"]

@@ -24,6 +24,7 @@ function read() {
 		charts: all('.timechart').map((chart) => chart.getAttribute('aria-label')),
 		hints: all('.hint').map(text),
 		notes: all('.notices li').map(text),
+		costs: all('.metrics button').map(text),
 		cards: all('.card').map((card) => ['h2', '.number'].map((of) => text(card.querySelector(of)))),
 	};
 }

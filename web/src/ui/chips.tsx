@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { ruleText, type Lens } from '../data/lens.ts';
 import { lacksMetric } from '../data/missing.ts';
-import { metricOf, metrics } from '../data/metrics.ts';
+import { metricOf, metrics, type Metric } from '../data/metrics.ts';
 import { processName } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { isOfLook, lookAt } from '../data/query.ts';
@@ -83,6 +83,7 @@ export function Metrics() {
 	const now = useRead(() => lens.value.metric);
 	const hasRange = useRead(() => lens.value.range !== null);
 	const p = profile.value;
+	const hasAny = (name: Metric) => p.stacks.others[name]!.bytes.some((n) => n > 0);
 	return (
 		<Pills
 			label="Cost"
@@ -93,7 +94,8 @@ export function Metrics() {
 						name === now ||
 						(of_ranges
 							? hasRange
-							: !lacksMetric(p, name) && (of_blocks || !hasRange || isOfLook(name))),
+							: !lacksMetric(p, name) &&
+								(of_blocks || (hasAny(name) && (!hasRange || isOfLook(name))))),
 				)
 				.map(({ name, help }) => [name, metricName(name), help])}
 			now={now}
