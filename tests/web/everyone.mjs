@@ -114,20 +114,16 @@ for (const view of ['threads', 'timeline', 'memory', 'compare&cmp=@0-50%']) {
 }
 // What a figure is, wherever the page is scrolled to
 seen.heads = {};
-await phone.page.setViewportSize({ width: 390, height: 200 });
-for (const view of ['threads', 'never-freed', 'compare&cmp=@0-50%']) {
-	await phone.page.evaluate((hash) => (location.hash = hash), `v=${view}`);
-	await settle(phone.page);
-	const table = phone.page.locator('main table:is(.lines, .growth):visible').last();
+for (const [of, view] of [[threads, 'threads'], [address, 'never-freed'], [address, 'compare&cmp=@0-50%']]) {
+	const { page } = await open(browser, `${of}#v=${view}`, { width: 390, height: 200 });
+	const table = page.locator('main table:is(.lines, .growth):visible').last();
 	await table.locator('tr').last().scrollIntoViewIfNeeded();
-	seen.heads[view] = await table.evaluate((of) => ({
-		tops: [of, of.tHead].map((part) => part.getBoundingClientRect().top),
-		heads: [...of.tHead.rows[0].cells].map((cell) => cell.innerText.trim()),
-		cells: [...of.tBodies[0].rows].at(-1).cells.length,
-		said: [...[...of.tBodies[0].rows].at(-1).cells].map((cell) => getComputedStyle(cell, '::before').content),
+	seen.heads[view] = await table.evaluate((shown) => ({
+		tops: [shown, shown.tHead].map((part) => part.getBoundingClientRect().top),
+		heads: [...shown.tHead.rows[0].cells].map((cell) => cell.innerText.trim()),
+		said: [...[...shown.tBodies[0].rows].at(-1).cells].map((cell) => getComputedStyle(cell, '::before').content),
 	}));
 }
-await phone.page.setViewportSize({ width: 390, height: 800 });
 await phone.page.evaluate(() => (location.hash = 'v=tree&mode=fn&sel=main'));
 await phone.page.getByRole('heading', { name: 'Callees of' }).waitFor();
 await settle(phone.page);
