@@ -135,3 +135,12 @@ def test_a_word_that_the_page_does_not_know_is_told(see, word):
     said, silent = see("demo", f"tree:{word}&fold=0", "tree:m=allocations&fold=0&dir=bu&sort=tree:1")
     assert f"Ignored in the address: {word}" in said["notes"], said
     assert not any("Ignored" in note for note in silent["notes"]), silent
+
+
+def test_who_keeps_most_are_told_apart(see):
+    """Three instances of one template were one name, three times."""
+    view, = see("looks", "timeline:m=peak")
+    rows = next(rows for title, rows in view["tables"].items() if title.startswith("Between marks"))
+    told = [re.findall(r"(\S.*?) [\d.]+\s[kM]?B", row["who keeps most"]) for row in rows]
+    assert any("push" in name and "[" in name for names in told for name in names), rows
+    assert all(len({name.strip(", ") for name in names}) == len(names) for names in told), rows

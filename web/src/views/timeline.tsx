@@ -18,7 +18,15 @@ import { heaviestOf } from '../data/rank.ts';
 import { endOf, sitesOf, stackedSeries, sumsBySite, type Series } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
-import { baseName, bytes, count, duration, shortCount, shortName } from '../ui/format.ts';
+import {
+	baseName,
+	bytes,
+	count,
+	duration,
+	namesApart,
+	shortCount,
+	shortName,
+} from '../ui/format.ts';
 import { Legend, RSS_OFF } from '../ui/legend.tsx';
 import { heapAndRss, offAtFirst, peakOf } from '../ui/lines.ts';
 import { markLabel } from '../ui/marks.ts';
@@ -186,9 +194,9 @@ function between(p: Profile, range: Range, name: string): Between {
 	const ofBlocks = (n: number) => (isMissing(p, ALLOCATIONS) ? null : n);
 	const sites = sitesOf(p);
 	const sums = sumsBySite(sites, weights);
-	const top = heaviestOf(null, sums, 3).ids.map(
-		(key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`,
-	);
+	const { ids } = heaviestOf(null, sums, 3);
+	const told = namesApart(ids.map((key) => sites.name[key]!));
+	const top = ids.map((key) => `${told(sites.name[key]!)} ${bytes(sums[key]!)}`);
 	return {
 		name,
 		range,
