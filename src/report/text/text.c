@@ -69,7 +69,9 @@ static void put_title(struct page *p) {
 		size_t n = strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 		bool fits = !p->options->height ||
 				p->out->size - line + strlen("   recorded ") + n <= p->width;
-		buffer_printf(p->out, "%s%s", fits ? "   recorded " : "", fits ? when : "");
+		if (fits) {
+			buffer_printf(p->out, "   recorded %s", when);
+		}
 	}
 	put_file(p, p->out->size - line);
 	buffer_text(p->out, "\n\n");
@@ -171,7 +173,9 @@ static void put_hooked(struct page *p) {
 	if (n > MODULES) {
 		buffer_printf(p->out, " and more of %u others", n - MODULES);
 	}
-	buffer_text(p->out, n > 0 ? "\n" : "");
+	if (n > 0) {
+		buffer_u8(p->out, '\n');
+	}
 }
 
 /** What a tree of processes executed, with the largest peak of one process. */
