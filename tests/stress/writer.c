@@ -38,7 +38,7 @@ static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
 
 /** Those of the events that follow are not 2^26 away from now: labels are more frequent. */
 static void put_stamp(struct writer *w) {
-	uint64_t stamp = atomic_load(&w->segment->header->common.stamp);
+	uint64_t stamp = atomic_load(&w->segment->common->stamp);
 	struct writer_event e;
 	reserve(w, 1, &e);
 	publish(e.entries[0], wire_head(e.phases[0], KIND_STAMP, 0, 0), stamp);
@@ -51,13 +51,13 @@ static uint32_t owner_of(const struct writer *w) {
 
 void writer_take_first_epoch(struct writer *w) {
 	uint64_t none = 0;
-	(void)atomic_compare_exchange_strong(&w->segment->header->common.epoch, &none,
+	(void)atomic_compare_exchange_strong(&w->segment->common->epoch, &none,
 			wire_epoch(1, owner_of(w)));
 }
 
 /** That of an event of ours: if it is another thread's, it ends. */
 static uint64_t see_epoch(struct writer *w) {
-	_Atomic uint64_t *at = &w->segment->header->common.epoch;
+	_Atomic uint64_t *at = &w->segment->common->epoch;
 	uint64_t epoch = atomic_load_explicit(at, memory_order_relaxed);
 	while (wire_epoch_owner(epoch) != 0 && wire_epoch_owner(epoch) != owner_of(w)) {
 		if (atomic_compare_exchange_weak(at, &epoch, wire_epoch_of_all(epoch))) {
@@ -177,7 +177,7 @@ void writer_stamp(struct writer *w, struct writer_event *e) {
 		uint64_t epoch = see_epoch(w);
 		bool is_same = epoch == e->epoch;
 		bool is_of_all = wire_epoch_owner(epoch) == 0;
-		e->stamp = is_same && is_of_all ? atomic_fetch_add(&w->segment->header->common.stamp, 1)
+		e->stamp = is_same && is_of_all ? atomic_fetch_add(&w->segment->common->stamp, 1)
 										: 0;
 		if (is_same &&
 				(!is_of_all ||

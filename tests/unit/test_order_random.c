@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "order_world.h"
+#include "sys/clock.h"
 
 // ---- many threads, played step by step at random
 
@@ -89,6 +90,77 @@ static void test_random_plays_come_out_in_order(void **state) {
 	}
 }
 
+// ---- processes of a tree
+
+enum { N_PROCESSES = 3, N_WRITERS = 4, N_TREE_EVENTS = 20000, STEP_TICKS = 2000 };
+
+/** A process more, whose stamps are those of the first. */
+static void add_process(struct segment *s, struct tries *tries, uint32_t number) {
+	const struct segment_params params = {.n_slots = 8,
+			.slot_bytes = 1 << 20,
+			.node_capacity = 1 << 10,
+			.module_capacity = 16,
+			.common = t.segment.common,
+			.first = &t.segment,
+			.process = number + 1,
+			.first_owner = number * 64};
+	assert_true(segment_init(s, &params, &t.err));
+	tries_init(tries, s);
+	atomic_store(&s->header->n_images, 1);
+	order_add(t.order, s, tries, NULL);
+}
+
+/**
+ * The first two processes have one thread, the third has two. Each keeps its order; among those of
+ * others, an event has its place but for ORDER_APART, and so is seldom alone between theirs.
+ */
+static void test_processes_keep_their_own_order(void **state) {
+	(void)state;
+	struct segment more[N_PROCESSES - 1];
+	struct tries tries[N_PROCESSES - 1];
+	const uint64_t from = clock_stamp() - (1ull << 30);
+	atomic_store(&t.segment.common->stamps, STAMPS_CLOCK);
+	atomic_store(&t.segment.common->stamp, from);
+	for (uint32_t i = 0; i + 1 < N_PROCESSES; i++) {
+		add_process(&more[i], &tries[i], i + 1);
+	}
+	struct writer writers[N_WRITERS] = {join(1)};
+	for (uint32_t i = 1; i < N_WRITERS; i++) {
+		assert_true(writer_join_as(&writers[i], &more[i > 1], 1, i + 1));
+	}
+	uint64_t last[N_PROCESSES] = {0}, highest = 0;
+	unsigned turns_made = 0, turns_seen = 0, before = 0, seen = 0;
+	for (unsigned n = 0; n < N_TREE_EVENTS;) {
+		for (unsigned k = 1 + below(3000); k > 0 && n < N_TREE_EVENTS; k--, n++) {
+			unsigned who = below(N_WRITERS), process = who < 2 ? who : 2;
+			turns_made += process != before;
+			before = process;
+			atomic_fetch_add(&t.segment.common->stamp, 1 + below(STEP_TICKS));
+			emit(&writers[who], KIND_ALLOC, page(process), atomic_load(&t.segment.common->stamp) - from);
+		}
+		rounds(1, MS);
+		for (size_t i = 0; i < t.n_row; i++) {
+			unsigned process = (unsigned)(t.row[i].ptr / LINE) - 1;
+			assert_true(t.row[i].size > last[process]);
+			assert_true(t.row[i].size + ORDER_APART >= highest);
+			last[process] = t.row[i].size;
+			highest = highest > t.row[i].size ? highest : t.row[i].size;
+			turns_seen += process != seen;
+			seen = process;
+		}
+		t.n_row = 0;
+	}
+	assert_int_equal(t.n_all, N_TREE_EVENTS);
+	assert_int_equal(order_counts(t.order).late, 0);
+	assert_true(turns_seen * 3 < turns_made);
+	tear_down(state);
+	for (uint32_t i = 0; i + 1 < N_PROCESSES; i++) {
+		tries_finish(&tries[i]);
+		segment_finish(&more[i]);
+	}
+	assert_int_equal(set_up_with(NULL), 0);
+}
+
 // ---- memory that somebody scribbles on
 
 static void scribble(void) {
@@ -136,6 +208,7 @@ static void test_scribbled_memory_does_no_harm(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			ORDER_TEST(random_plays_come_out_in_order),
+			ORDER_TEST(processes_keep_their_own_order),
 			ORDER_TEST(scribbled_memory_does_no_harm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

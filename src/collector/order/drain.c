@@ -316,7 +316,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	bool is_younger = stamp > limit;
 	if (e > begin) {
 		r->key = order_key_of(r->epoch, last);
-		o->reached = r->key > o->reached ? r->key : o->reached;
+		RAISE_TO(r->source->reached, r->key);
 	}
 	if (is_younger) {
 		r->key = order_key_of(r->epoch, stamp);
@@ -340,7 +340,7 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 			return next;
 		}
 		order_emit(o, &entry.event);
-		o->reached = entry.key > o->reached ? entry.key : o->reached;
+		RAISE_TO(r->source->reached, entry.key);
 		step(r, r->ring, entry.n);
 	}
 }
@@ -371,10 +371,10 @@ static void look_through(struct order *o, struct reader *r, unsigned ring) {
 		if (entry.key > o->horizon) {
 			return;
 		}
-		order_set_late(o, entry.key < o->reached);
+		order_set_late(o, entry.key < r->source->reached);
 		order_emit(o, &entry.event);
-		o->counts.late += entry.key < o->reached;
-		o->reached = entry.key > o->reached ? entry.key : o->reached;
+		o->counts.late += o->is_late;
+		RAISE_TO(r->source->reached, entry.key);
 		make_void(r, ring, i, entry.n);
 		o->counts.looked_behind++;
 	}

@@ -16,6 +16,8 @@ enum {
 	// A processor's stores become visible some ns after it read its clock, as nothing drains them
 	// in between: 20 us or more is assumed
 	ORDER_SLACK = 1 << 16,
+	// 10 us or less: how much earlier than others' events those of a process with one thread leave
+	ORDER_APART = 1 << 15,
 };
 
 /** The place of an event in the order: its epoch (wire/segment.h), then its stamp or 0. */
@@ -38,6 +40,7 @@ struct source {
 	uint32_t n_seen_slots; // slots below were used at least once
 	uint32_t seen_claims;
 	uint32_t image;
+	order_key reached; // the highest handed over
 	uint64_t searched_ns;
 	uint64_t held_since_ns; // its next image waits until it begins; 0: none does
 	bool has_ended;         // of one of its threads, just now
@@ -109,7 +112,6 @@ struct order {
 	// merge
 	order_key horizon;   // events with lower keys are in the rings, or reserved there
 	order_key limit;     // the same, as far as no reader is held up
-	order_key reached;   // the highest handed over
 	uint64_t settled;    // all older stamps in the present epoch are reserved
 	uint64_t counted_ns; // when stamps were first seen to be counted; 0: from the clock
 	struct turn *turns;  // a heap of n_turns, with room for all readers

@@ -362,6 +362,7 @@ static bool map_program(int fd, struct segment_header *h, unsigned char *whole,
 	}
 	s.n_nodes_open = s.n_nodes;
 	s.image = 1 + atomic_fetch_add(&s.header->n_images, 1);
+	s.n_claims_before = atomic_load(&s.header->n_claims);
 	segment = s;
 	if (is_cell) {
 		s.header->program_pid = (uint32_t)syscall_0(__NR_getpid);
@@ -495,6 +496,7 @@ static bool join(int fd) {
 			sys_equal(((struct segment_header *)cell)->tables, from->tables, sizeof from->tables);
 	if (ok) {
 		copy_known(cell, n_nodes);
+		segment.n_claims_before = 0;
 		ok = map_own(fd) && (segment.n_units_open == 0 || segment_open_units(true));
 	}
 	sys_munmap(cell, cell != NULL ? bytes : 0);

@@ -33,7 +33,8 @@ struct segment {
 	uint32_t n_modules;    // room for so many, entry 0 included
 	uint32_t page_bytes;
 	uint32_t options;
-	uint32_t image; // this program's id among those that ran in this process
+	uint32_t image;           // this program's id among those that ran in this process
+	uint32_t n_claims_before; // header->n_claims, before its first thread's
 	// The program may not read the time stamp counter; then neither may we, nor the vdso for us
 	_Atomic bool has_no_clock;
 };
@@ -135,6 +136,12 @@ static inline uint32_t segment_take(_Atomic uint32_t *counter, uint32_t end) {
 		}
 	} while (!atomic_compare_exchange_weak(counter, &n, n + 1));
 	return n + 1;
+}
+
+/** Is the caller the only thread of this program that ever had an event? */
+static inline bool segment_is_of_one_thread(void) {
+	uint32_t n = atomic_load_explicit(&segment.header->n_claims, memory_order_relaxed);
+	return n - segment.n_claims_before == 1;
 }
 
 /** Wake the collector if it sleeps. */

@@ -45,12 +45,18 @@ static inline uint64_t machine_fs_base(void) {
  */
 #define MACHINE_ALIGNS_STACK __attribute__((noinline, force_align_arg_pointer))
 
-/** The time stamp counter, read after all earlier instructions, even loads of others' writes. */
-static inline uint64_t machine_stamp(void) {
+/** The time stamp counter, read while earlier instructions may still run. */
+static inline uint64_t machine_early_stamp(void) {
 	uint32_t low;
 	uint32_t high;
-	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
 	return (uint64_t)high << 32 | low;
+}
+
+/** The time stamp counter, read after all earlier instructions, even loads of others' writes. */
+static inline uint64_t machine_stamp(void) {
+	__asm__ volatile("lfence" : : : "memory");
+	return machine_early_stamp();
 }
 
 /** The address of a pointer, without the tags that other machines keep in its top byte. */

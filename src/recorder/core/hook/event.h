@@ -20,9 +20,11 @@ void hook_tell_collector(void);
 /** The next stamp (wire/segment.h), for a reserved entry. */
 static inline uint64_t hook_take_stamp(void) {
 	struct wire_common *c = segment.common;
-	return likely(atomic_load_explicit(&c->stamps, memory_order_relaxed) == STAMPS_CLOCK)
-			? machine_stamp()
-			: atomic_fetch_add(&c->stamp, 1);
+	if (unlikely(atomic_load_explicit(&c->stamps, memory_order_relaxed) != STAMPS_CLOCK)) {
+		return atomic_fetch_add(&c->stamp, 1);
+	}
+	// The ring orders the events of one thread, and the clock those of other processes, about
+	return segment_is_of_one_thread() ? machine_early_stamp() : machine_stamp();
 }
 
 /**
