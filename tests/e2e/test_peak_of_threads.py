@@ -51,6 +51,23 @@ def test_of_a_program_that_is_recorded_from_its_start(tools, helpers, is_long, w
             assert_exact(recording, helpers)
 
 
+@pytest.mark.parametrize("way", ["lock 8 1000", "join 1 200", "queue 8 1000", "atomic 8 500"])
+def test_of_one_process_of_a_tree(tools, way):
+    """Beside another that allocates all the time, so that no epoch is one thread's. The processes need
+    no exact order, but these threads do: the first of them alone takes stamps without a fence."""
+    beside = f'{sys.executable} -c "while True: bytearray(600)" & "$@"; status=$?; kill $!; exit $status'
+    ordered = [tools.victim("ordered"), *way.split()]
+    alone = tools.record(*ordered)
+    rest = alone.json()["summary"]["peak_bytes"] - int(alone.stdout.split()[-1])
+    tree = tools.record("sh", "-c", beside, "sh", *ordered, options=("--children",), timeout=300)
+    assert tree.status == 0, repr(tree)
+    known = tree.json()
+    process = next(p for p in known["processes"] if p["command"] == "ordered")
+    assert process["peak_bytes"] == int(tree.stdout.split()[-1]) + rest
+    assert known["summary"]["lost_events"] == 0
+    assert known["quality"]["double_allocations"] == known["quality"]["unknown_frees"] == 0
+
+
 @pytest.mark.timeout(900)
 def test_of_threads_that_are_stopped(tools, build, helpers, is_long):
     """By ptrace, at random moments: in the midst of a hook as well. Exact, or said to be in a range."""
