@@ -4,7 +4,7 @@
  * A run-time error, as one message that callers extend. A function that can fail returns false and
  * fills `err`; callers prepend what they know:
  *
- *   err_set(err, ERR_FORMAT, "stack %u is undefined", id)          "stack 99 is undefined"
+ *   err_format(err, "stack %u is undefined", id)          "stack 99 is undefined"
  *   err_add(err, "block %d", 12)                          "block 12: stack 99 is undefined"
  *
  * Both return false, so that `return err_set(...)` works. `err` may be NULL if nobody needs the
@@ -35,6 +35,13 @@ struct err {
 
 bool err_set(struct err *err, enum err_code code, const char *fmt, ...) ATTR_PRINTF(3, 4);
 bool err_add(struct err *err, const char *fmt, ...) ATTR_PRINTF(2, 3);
+
+#define err_format(err, ...)      err_set((err), ERR_FORMAT, __VA_ARGS__)
+#define err_unsupported(err, ...) err_set((err), ERR_UNSUPPORTED, __VA_ARGS__)
+#define err_limit(err, ...)       err_set((err), ERR_LIMIT, __VA_ARGS__)
+#define err_not_found(err, ...)   err_set((err), ERR_NOT_FOUND, __VA_ARGS__)
+#define err_failed(err, ...)      err_set((err), ERR_SYSTEM, __VA_ARGS__)
+#define err_usage(err, ...)       err_set((err), ERR_USAGE, __VA_ARGS__)
 
 /** Like err_set with ERR_SYSTEM; appends ": " and the text of `errnum`. */
 bool err_system(struct err *err, int errnum, const char *fmt, ...) ATTR_PRINTF(3, 4);

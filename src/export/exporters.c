@@ -18,7 +18,7 @@ const struct exporter *exporter_find(struct slice name, struct err *err) {
 		}
 		buffer_printf(&names, "%s%s", names.size ? ", " : "", e->name);
 	}
-	(void)err_set(err, ERR_USAGE, "unknown export \"%.*s\"; use one of: %.*s", SLICE_ARG(name),
+	(void)err_usage(err, "unknown export \"%.*s\"; use one of: %.*s", SLICE_ARG(name),
 			SLICE_ARG(buffer_view(&names)));
 	return NULL;
 }
@@ -45,7 +45,7 @@ bool export_massif_pages(const struct export_request *request, const struct expo
 		struct err *err) {
 	const struct lens *lens = request->lens;
 	if (lens->has_range || lens->n_threads || lens->n_processes || request->base) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_unsupported(err,
 				"the massif-pages format holds a whole recording, not a range, threads, processes "
 				"or a comparison");
 	}

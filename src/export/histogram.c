@@ -25,11 +25,11 @@ bool export_histogram(const struct export_request *request, const struct export_
 		struct err *err) {
 	const struct recording *r = &request->session->recording;
 	if (request->lens->has_range || request->base) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_unsupported(err,
 				"the histogram format holds a whole recording, not a range or a comparison");
 	}
 	if (r->sizes.n == 0 && r->summary.allocations) {
-		return err_set(err, ERR_UNSUPPORTED, "the input does not contain block sizes");
+		return err_unsupported(err, "the input does not contain block sizes");
 	}
 	SCOPED(arena) scratch = {0};
 	SCOPED(buffer) out = {0};

@@ -100,11 +100,11 @@ static bool take_version(struct heaptrack_reader *r) {
 	uint64_t program = r->numbers.items[0];
 	uint64_t format = r->numbers.n > 1 ? r->numbers.items[1] : program == BEFORE_1_2_0;
 	if (format == OURS) {
-		return err_set(r->err, ERR_UNSUPPORTED,
+		return err_unsupported(r->err,
 				"what a recording of heaptrack unpacks to: open the file itself, as it is");
 	}
 	if (format > HEAPTRACK_FORMAT) {
-		return err_set(r->err, ERR_UNSUPPORTED,
+		return err_unsupported(r->err,
 				"KDE heaptrack format %" PRIu64 " is newer than the supported %d", format,
 				HEAPTRACK_FORMAT);
 	}
@@ -164,8 +164,7 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 	const uint8_t *newline = bytes.size ? memchr(bytes.data, '\n', bytes.size) : NULL;
 	*used = newline ? (size_t)(newline - bytes.data) : bytes.size;
 	if (r->rest.size + *used > HEAPTRACK_LINE_MAX) {
-		return err_set(r->err, ERR_FORMAT, "line %" PRIu64 " is longer than a line can be",
-				r->n_lines + 1);
+		return err_format(r->err, "line %" PRIu64 " is longer than a line can be", r->n_lines + 1);
 	}
 	buffer_bytes(&r->rest, bytes.data, *used);
 	if (!newline) {

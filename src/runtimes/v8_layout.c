@@ -46,7 +46,7 @@ static int32_t *field_at(struct v8_layout *l, size_t offset) {
 
 /** Always false, with an error that says what cannot be used. */
 static bool refuse(const struct v8_layout *l, struct err *err, const char *what, const char *how) {
-	return err_set(err, ERR_UNSUPPORTED, "V8 %d.%d: %s %s", l->major, l->minor, what, how);
+	return err_unsupported(err, "V8 %d.%d: %s %s", l->major, l->minor, what, how);
 }
 
 // ---- from symbols
@@ -195,7 +195,7 @@ bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct
 	}
 	return t.told.major != 0
 			? ok
-			: err_set(err, ERR_NOT_FOUND, "there is no V8 in it, or it does not tell its version");
+			: err_not_found(err, "there is no V8 in it, or it does not tell its version");
 }
 
 // ---- in a program

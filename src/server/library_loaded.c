@@ -13,7 +13,7 @@ bool library_load(struct library *library, struct err *err) {
 #define TAKE(name) ok = ok && (*(void **)&library->name = dlsym(loaded, "MHD_" #name));
 	LIBRARY_CALLS(TAKE)
 	return ok ||
-			err_set(err, ERR_UNSUPPORTED,
+			err_unsupported(err,
 					"the page is served by libmicrohttpd, which cannot be loaded (%s); without it, "
 					"heaptrack_print --html makes one file that opens in any browser",
 					dlerror());

@@ -39,7 +39,7 @@ bool file_read_rest(int fd, const char *path, struct buffer *out, size_t max_byt
 		} else if (n < 0 && errno != EINTR) {
 			ok = err_system(err, errno, "cannot read %s", path);
 		} else if (out->size > max_bytes) {
-			ok = err_set(err, ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
+			ok = err_limit(err, "%s: larger than %zu bytes", path, max_bytes);
 		}
 	}
 	return ok;
@@ -55,11 +55,11 @@ bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, str
 static bool is_to_be_trusted(int fd, const char *path, const char *beside, struct err *err) {
 	struct stat s, other;
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-		return err_set(err, ERR_USAGE, "%s: not a regular file", path);
+		return err_usage(err, "%s: not a regular file", path);
 	}
 	bool is_known = s.st_uid == geteuid() || s.st_uid == 0 ||
 			(beside && stat(beside, &other) == 0 && other.st_uid == s.st_uid);
-	return is_known || err_set(err, ERR_USAGE, "%s: owned by user %u", path, (unsigned)s.st_uid);
+	return is_known || err_usage(err, "%s: owned by user %u", path, (unsigned)s.st_uid);
 }
 
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
@@ -71,7 +71,7 @@ bool file_read_found(const char *path, const char *beside, struct buffer *out, s
 		return true;
 	}
 	if (fd < 0) {
-		return beside && errno == ELOOP ? err_set(err, ERR_USAGE, "%s: a symbolic link", path)
+		return beside && errno == ELOOP ? err_usage(err, "%s: a symbolic link", path)
 										: err_system(err, errno, "%s", path);
 	}
 	return is_to_be_trusted(fd, path, beside, err) && file_read_rest(fd, path, out, max_bytes, err);
@@ -144,7 +144,7 @@ void file_unmap(struct slice bytes) {
 bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err *err) {
 	char folder[PATH_MAX];
 	if (strlen(path) >= sizeof folder) {
-		return err_set(err, ERR_LIMIT, "the path is longer than %d bytes", PATH_MAX - 1);
+		return err_limit(err, "the path is longer than %d bytes", PATH_MAX - 1);
 	}
 	strcpy(folder, path);
 	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -194,7 +194,7 @@ bool file_move(const char *from, const char *path, int number, char to[PATH_MAX]
 			return err_system(err, errno, "cannot rename \"%s\" to \"%s\"", from, to);
 		}
 	}
-	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", path, FILE_NUMBERS);
+	return err_limit(err, "\"%s\" has %d recordings beside it", path, FILE_NUMBERS);
 }
 
 bool file_is_same(int fd, const char *path) {
@@ -245,8 +245,7 @@ int file_open_regular(const char *path, uint64_t *bytes, struct err *err) {
 	bool is_known = fstat(fd, &st) == 0 || err_system(err, errno, "cannot determine its size");
 	bool is_file = is_known && S_ISREG(st.st_mode);
 	if (is_known && !is_file) {
-		(void)err_set(err, ERR_USAGE,
-				S_ISDIR(st.st_mode) ? "it is a folder" : "it is not a regular file");
+		(void)err_usage(err, S_ISDIR(st.st_mode) ? "it is a folder" : "it is not a regular file");
 	}
 	*bytes = is_file ? (uint64_t)st.st_size : 0;
 	return file_keep(fd, is_file);

@@ -55,12 +55,12 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 		return errno == ENOENT || err_system(err, errno, "%s", address->sun_path);
 	}
 	if (!S_ISSOCK(st.st_mode)) {
-		return err_set(err, ERR_USAGE, "%s: exists and is not a socket", address->sun_path);
+		return err_usage(err, "%s: exists and is not a socket", address->sun_path);
 	}
 	int fd = connect_at(address, sizeof *address);
 	if (fd >= 0 || errno != ECONNREFUSED) {
 		file_close(fd);
-		return err_set(err, ERR_USAGE, "%s: another server is listening there", address->sun_path);
+		return err_usage(err, "%s: another server is listening there", address->sun_path);
 	}
 	return unlink(address->sun_path) == 0 || err_system(err, errno, "%s", address->sun_path);
 }
@@ -83,7 +83,7 @@ int listen_on_unix(const char *path, struct err *err) {
 	struct sockaddr_un address;
 	socklen_t size;
 	if (!put_name(&address, &size, path, false)) {
-		(void)err_set(err, ERR_LIMIT, "%s: socket path too long (at most %zu bytes)", path,
+		(void)err_limit(err, "%s: socket path too long (at most %zu bytes)", path,
 				sizeof address.sun_path - 1);
 		return -1;
 	}

@@ -34,7 +34,7 @@ static bool read_on(struct unpack *u, uint8_t *to, size_t room, size_t *got, str
 		return err_system(err, errno, "cannot be read");
 	}
 	if (n < 0 && u->bytes_out == 0) {
-		return err_set(err, ERR_FORMAT, "gzip: %s", what ? what + 2 : why);
+		return err_format(err, "gzip: %s", what ? what + 2 : why);
 	}
 	u->is_torn = n < 0 || code == Z_BUF_ERROR;
 	u->in_is_over = n <= 0;
@@ -104,7 +104,7 @@ static bool step_zstd(struct unpack *u, struct err *err) {
 	size_t left = ZSTD_decompressStream(u->zstd, &out, &in);
 	if (ZSTD_isError(left)) {
 		u->has_ended = u->is_torn = true;
-		return u->bytes_out > 0 || err_set(err, ERR_FORMAT, "zstd: %s", ZSTD_getErrorName(left));
+		return u->bytes_out > 0 || err_format(err, "zstd: %s", ZSTD_getErrorName(left));
 	}
 	bool is_stuck = in.pos == u->in_at && out.pos == u->out_end;
 	u->in_at = in.pos;
@@ -125,8 +125,7 @@ static bool advance(struct unpack *u, struct err *err) {
 	}
 	u->bytes_out += u->out_end - out_before;
 	return u->bytes_out <= u->max_bytes ||
-			err_set(err, ERR_LIMIT,
-					"decompresses to more than %" PRIu64 " MB, the limit for one file",
+			err_limit(err, "decompresses to more than %" PRIu64 " MB, the limit for one file",
 					u->max_bytes / 1000000);
 }
 

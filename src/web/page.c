@@ -32,7 +32,7 @@ bool page_is_there(void) {
 
 static bool need_bundle(struct err *err) {
 	return page_is_there() ||
-			err_set(err, ERR_UNSUPPORTED,
+			err_unsupported(err,
 					"this heaptrack was built without the web page (meson -Dweb=enabled)");
 }
 
@@ -114,8 +114,7 @@ static bool write_blobs(struct blobs *out, const struct recording *r, const stru
 	write_both(out, r, n, options, 0);
 	while (options->limit_bytes && html_bytes(out, options) > options->limit_bytes) {
 		if (least_bytes > r->summary.peak_bytes && least_bytes > r->summary.live_bytes) {
-			return err_set(err, ERR_LIMIT,
-					"the page does not fit into %llu bytes; it needs at least %zu",
+			return err_limit(err, "the page does not fit into %llu bytes; it needs at least %zu",
 					(unsigned long long)options->limit_bytes, html_bytes(out, options));
 		}
 		write_both(out, r, n, options, least_bytes);
@@ -158,7 +157,7 @@ bool page_viewer(struct buffer *out, struct err *err) {
 		return false;
 	}
 	if (!memmem(engine().data, engine().size, "id=", 3)) { // absent, or an empty line
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_unsupported(err,
 				"this heaptrack was built without the engine for browsers (meson "
 				"-Dviewer=enabled); its archive and its npm package have it");
 	}

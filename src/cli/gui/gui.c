@@ -11,7 +11,7 @@
 static bool take_port(const struct option_given *g) {
 	uint64_t port;
 	if (!option_number(g->value, 65535, &port) || port == 0) {
-		return err_set(g->err, ERR_USAGE, "--%s: invalid port \"%s\"; use 1 to 65535", g->row->name,
+		return err_usage(g->err, "--%s: invalid port \"%s\"; use 1 to 65535", g->row->name,
 				g->value);
 	}
 	((struct gui_options *)g->options)->port = (uint16_t)port;
@@ -47,17 +47,16 @@ static bool parse(struct gui_options *o, int argc, char **argv, struct err *err)
 	}
 	int n_files = argc - operands;
 	if (n_files > (o->base ? 1 : 2)) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"unexpected argument \"%s\"; usage: heaptrack_gui [options] [BASE] FILE",
 				argv[argc - 1]);
 	}
 	o->base = n_files == 2 ? argv[operands++] : o->base;
 	o->file = n_files > 0 ? argv[operands] : NULL;
 	if (o->base && !o->file) {
-		return err_set(err, ERR_USAGE, "no recording to compare with %s", o->base);
+		return err_usage(err, "no recording to compare with %s", o->base);
 	}
-	return !o->port || !o->socket ||
-			err_set(err, ERR_USAGE, "--port and --socket exclude each other");
+	return !o->port || !o->socket || err_usage(err, "--port and --socket exclude each other");
 }
 
 // ---- the command

@@ -7,7 +7,7 @@ bool show(const struct gui_options *o, struct err *err) {
 	if (!page_is_there()) {
 		return page_bare(NULL, NULL, err);
 	}
-	return err_set(err, ERR_UNSUPPORTED,
+	return err_unsupported(err,
 			"this heaptrack was built without the web server (libmicrohttpd); write a file for any "
 			"browser instead: heaptrack_print --html page.html \"%s\"",
 			o->file);

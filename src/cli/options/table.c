@@ -62,7 +62,7 @@ static bool say_ambiguous(const struct prepared *p, const char *word, size_t n, 
 		buffer_printf(&names, "%s--%s", n_found++ ? ", " : "", p->rows[i]->name);
 	}
 	if (n_found > 1) {
-		(void)err_set(err, ERR_USAGE, "option \"%s\" is ambiguous: %.*s", word,
+		(void)err_usage(err, "option \"%s\" is ambiguous: %.*s", word,
 				SLICE_ARG(buffer_view(&names)));
 	}
 	return n_found > 1;
@@ -71,11 +71,10 @@ static bool say_ambiguous(const struct prepared *p, const char *word, size_t n, 
 static bool say_unknown(const struct prepared *p, const struct option_table *table,
 		const char *word, struct err *err) {
 	if (optopt >= FIRST_ROW) {
-		return err_set(err, ERR_USAGE, "option \"--%s\" takes no value", find_row(p, optopt)->name);
+		return err_usage(err, "option \"--%s\" takes no value", find_row(p, optopt)->name);
 	}
 	if (optopt) {
-		return err_set(err, ERR_USAGE, "unknown option \"-%c\"; see %s --help", optopt,
-				table->command);
+		return err_usage(err, "unknown option \"-%c\"; see %s --help", optopt, table->command);
 	}
 	size_t n = strcspn(word + 2, "=");
 	if (say_ambiguous(p, word, n, err)) {
@@ -86,19 +85,19 @@ static bool say_unknown(const struct prepared *p, const struct option_table *tab
 		nearest_try(&nearest, p->rows[i]->name);
 	}
 	if (nearest.name) {
-		return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; did you mean \"--%s\"?",
-				(int)n + 2, word, nearest.name);
+		return err_usage(err, "unknown option \"%.*s\"; did you mean \"--%s\"?", (int)n + 2, word,
+				nearest.name);
 	}
-	return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; see %s --help", (int)n + 2, word,
+	return err_usage(err, "unknown option \"%.*s\"; see %s --help", (int)n + 2, word,
 			table->command);
 }
 
 static bool say_missing(const struct prepared *p, struct err *err) {
 	const struct option_row *row = find_row(p, optopt);
 	if (!row) {
-		return err_set(err, ERR_USAGE, "option \"-%c\" needs a value", optopt);
+		return err_usage(err, "option \"-%c\" needs a value", optopt);
 	}
-	return err_set(err, ERR_USAGE, "option \"--%s\" needs a value: --%s %s", row->name, row->name,
+	return err_usage(err, "option \"--%s\" needs a value: --%s %s", row->name, row->name,
 			row->value_name);
 }
 
@@ -153,8 +152,7 @@ bool option_take_flag(const struct option_given *g) {
 
 bool option_take_switch(const struct option_given *g) {
 	if (g->value && strcmp(g->value, "0") != 0 && strcmp(g->value, "1") != 0) {
-		return err_set(g->err, ERR_USAGE, "--%s: invalid value \"%s\"; use 0 or 1", g->row->name,
-				g->value);
+		return err_usage(g->err, "--%s: invalid value \"%s\"; use 0 or 1", g->row->name, g->value);
 	}
 	*(bool *)option_field(g) = !g->value || *g->value == '1';
 	return true;
@@ -178,7 +176,7 @@ bool option_number(const char *text, uint64_t most, uint64_t *out) {
 bool option_take_number(const struct option_given *g) {
 	uint64_t n;
 	if (!option_number(g->value, UINT32_MAX, &n)) {
-		return err_set(g->err, ERR_USAGE, "--%s: invalid number \"%s\"", g->row->name, g->value);
+		return err_usage(g->err, "--%s: invalid number \"%s\"", g->row->name, g->value);
 	}
 	*(uint32_t *)option_field(g) = (uint32_t)n;
 	return true;
@@ -196,8 +194,8 @@ bool option_take_size(const struct option_given *g) {
 	rest = unit ? slice_from(rest, 1) : rest;
 	(void)take_prefix(&rest, "B");
 	if (!ok || rest.size > 0) {
-		return err_set(g->err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G",
-				g->row->name, g->value);
+		return err_usage(g->err, "--%s: invalid size \"%s\"; use e.g. 256M or 2G", g->row->name,
+				g->value);
 	}
 	*(uint64_t *)option_field(g) = n;
 	return true;
@@ -216,7 +214,7 @@ bool option_take_time(const struct option_given *g) {
 		*(uint64_t *)option_field(g) = (uint64_t)(n * units[i].seconds * 1e9);
 		return true;
 	}
-	return err_set(g->err, ERR_USAGE, "--%s: invalid time \"%s\"; use e.g. 90s or 5m", g->row->name,
+	return err_usage(g->err, "--%s: invalid time \"%s\"; use e.g. 90s or 5m", g->row->name,
 			g->value);
 }
 

@@ -8,8 +8,7 @@ enum { SITES_COMPARED = 12 }; // per list, so that all fits a screen or two
 bool compare_take_base(const struct option_given *g) {
 	struct compare_options *o = option_field(g);
 	if (o->n_bases == BASES_MAX) {
-		return err_set(g->err, ERR_USAGE, "too many recordings to compare with; at most %d",
-				BASES_MAX);
+		return err_usage(g->err, "too many recordings to compare with; at most %d", BASES_MAX);
 	}
 	o->bases[o->n_bases++] = g->value;
 	return true;
@@ -18,7 +17,7 @@ bool compare_take_base(const struct option_given *g) {
 bool compare_take_gate(const struct option_given *g) {
 	struct compare_options *o = option_field(g);
 	if (o->n_gates == GATES_MAX) {
-		return err_set(g->err, ERR_USAGE, "too many gates; at most %d", GATES_MAX);
+		return err_usage(g->err, "too many gates; at most %d", GATES_MAX);
 	}
 	return gate_parse(&o->gates[o->n_gates++], g->value, g->err);
 }
@@ -69,7 +68,7 @@ static bool open_side(struct comparing *c, struct side *s, const char *const *fi
 		const enum lens_metric metric = s->lenses[i].metric;
 		if (c->o->layout != LAYOUT_VIEW && c->o->exports.n == 0 &&
 				lens_metrics[metric].of != METRIC_OF_BLOCKS) {
-			return err_set(c->err, ERR_USAGE, "lens: m=%s is compared by views, e.g. with --tree",
+			return err_usage(c->err, "lens: m=%s is compared by views, e.g. with --tree",
 					lens_metric_names[metric]);
 		}
 		s->runs[i] = (struct diff_input){&session->recording, session->names, &s->lenses[i]};

@@ -15,7 +15,7 @@ static const struct {
 
 static struct export_job *add_job(struct export_options *o, const char *path, struct err *err) {
 	if (o->n == EXPORTS_MAX) {
-		(void)err_set(err, ERR_USAGE, "too many exports; at most %d", EXPORTS_MAX);
+		(void)err_usage(err, "too many exports; at most %d", EXPORTS_MAX);
 		return NULL;
 	}
 	o->jobs[o->n] = (struct export_job){.path = path};
@@ -26,7 +26,7 @@ bool export_take(const struct option_given *g) {
 	struct export_options *o = option_field(g);
 	const char *equals = strchr(g->value, '=');
 	if (!equals || equals == g->value || !equals[1]) {
-		return err_set(g->err, ERR_USAGE,
+		return err_usage(g->err,
 				"--export: invalid value \"%s\"; use NAME=OUT, e.g. pprof=app.pb.gz", g->value);
 	}
 	struct slice name = slice_of(g->value, (size_t)(equals - g->value));
@@ -57,7 +57,7 @@ bool export_take_cost_type(const struct option_given *g) {
 	__auto_type cost = FIND(c, cost_types, N_OF(cost_types), strcmp(c->name, g->value) == 0);
 	o->write.shown = cost ? cost->value : o->write.shown;
 	return cost ||
-			err_set(g->err, ERR_USAGE,
+			err_usage(g->err,
 					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, "
 					"leaked or peak",
 					g->value);
@@ -68,7 +68,7 @@ bool export_take_threshold(const struct option_given *g) {
 	struct slice rest = slice_of_text(g->value);
 	return (take_fraction(&rest, &o->write.massif.threshold_percent) && rest.size == 0 &&
 				   o->write.massif.threshold_percent <= 100) ||
-			err_set(g->err, ERR_USAGE, "--massif-threshold: invalid percentage \"%s\"", g->value);
+			err_usage(g->err, "--massif-threshold: invalid percentage \"%s\"", g->value);
 }
 
 struct out {
@@ -105,8 +105,7 @@ bool export_all(const struct export_options *o, struct export_request *request, 
 	const enum lens_metric m = request->lens->metric;
 	request->options = o->write;
 	return (o->n == 0 || lens_metrics[m].of == METRIC_OF_BLOCKS ||
-				   err_set(err, ERR_USAGE, "m=%s: an export shows blocks alone",
-						   lens_metric_names[m])) &&
+				   err_usage(err, "m=%s: an export shows blocks alone", lens_metric_names[m])) &&
 			ALL(i, o->n, export_file(&o->jobs[i], request, err));
 }
 
@@ -118,7 +117,7 @@ bool outputs_add(struct outputs *o, const char *path, struct err *err) {
 	}
 	bool is_device = strncmp(path, "/dev/", strlen("/dev/")) == 0; // several may write to it
 	EACH_NUMBER(i, o->n, strcmp(o->paths[i], path) == 0 && !is_device) {
-		return err_set(err, ERR_USAGE, "%s is named as output more than once",
+		return err_usage(err, "%s is named as output more than once",
 				strcmp(path, "-") == 0 ? "standard output" : path);
 	}
 	check(o->n < OUTPUTS_MAX);
@@ -130,7 +129,7 @@ bool outputs_spare(const struct outputs *o, const struct session *sessions, uint
 		struct err *err) {
 	for (uint32_t i = 0; i < o->n; i++) {
 		EACH_NUMBER(k, n, file_is_one(o->paths[i], sessions[k].path)) {
-			return err_set(err, ERR_USAGE, "refusing to overwrite the input file %s", o->paths[i]);
+			return err_usage(err, "refusing to overwrite the input file %s", o->paths[i]);
 		}
 	}
 	return true;

@@ -28,8 +28,7 @@ static bool take_limit(const struct option_given *g) {
 static bool take_fold(const struct option_given *g) {
 	struct session_options *s = &((struct print_options *)g->options)->session;
 	if (s->n_folds == SESSION_FOLDS_MAX) {
-		return err_set(g->err, ERR_USAGE,
-				"--fold: more than %d patterns; put them into a .heaptrackrc file",
+		return err_usage(g->err, "--fold: more than %d patterns; put them into a .heaptrackrc file",
 				SESSION_FOLDS_MAX);
 	}
 	s->folds[s->n_folds++] = g->value;
@@ -52,8 +51,7 @@ static bool take_by(const struct option_given *g) {
 		o->view = VIEW_PARTS;
 		return true;
 	}
-	return err_set(g->err, ERR_USAGE, "--by: unknown list \"%s\"; use one of: %s", g->value,
-			g->row->words);
+	return err_usage(g->err, "--by: unknown list \"%s\"; use one of: %s", g->value, g->row->words);
 }
 
 /** --unreachable, --classes: row->arg is the metric. */
@@ -118,14 +116,13 @@ static bool find_files(int n, char **words, struct print_options *o, struct err 
 	if (!o->file) {
 		const struct compare_options *c = &o->compare;
 		return c->n_bases
-				? err_set(err, ERR_USAGE,
+				? err_usage(err,
 						  "no recording to compare with %s; usage: heaptrack_print -d BASE FILE",
 						  c->bases[0])
-				: err_set(err, ERR_USAGE,
-						  "no recording given; usage: heaptrack_print [options] FILE");
+				: err_usage(err, "no recording given; usage: heaptrack_print [options] FILE");
 	}
 	if (o->n_files > 1 && !compare_is_asked(&o->compare)) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"unexpected argument \"%s\": several recordings are only for --fail-if and -d, as "
 				"repeated runs",
 				o->files[1]);
@@ -142,16 +139,16 @@ static bool gather_outputs(struct print_options *o, struct err *err) {
 /** Two recordings have totals, sites and calls to compare; the other views are of one only. */
 static bool check_comparison(const struct print_options *o, struct err *err) {
 	if (o->compare.junit && o->compare.n_gates == 0) {
-		return err_set(err, ERR_USAGE, "--junit writes the results of gates; add --fail-if GATE");
+		return err_usage(err, "--junit writes the results of gates; add --fail-if GATE");
 	}
 	bool is_view = o->layout == LAYOUT_VIEW;
 	bool has_both = o->compare.n_bases && (o->view == VIEW_TREE || o->view == VIEW_PARTS);
 	if (o->html && (o->n_files > 1 || o->compare.n_bases > 1)) {
-		return err_set(err, ERR_USAGE, "--html shows one recording, with -d against one BASE");
+		return err_usage(err, "--html shows one recording, with -d against one BASE");
 	}
 	return !is_view || has_both
 			? true
-			: err_set(err, ERR_USAGE,
+			: err_usage(err,
 					  "this view cannot compare recordings; with -d use the default report, "
 					  "--tree, --by, --holders, --classes, --html or --export");
 }
@@ -176,7 +173,7 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	int n_words = argc - operands;
 	if (o->viewer) {
 		return (n_words == 0 && !o->file) ||
-				err_set(err, ERR_USAGE,
+				err_usage(err,
 						"--viewer takes no recording: its page opens any that is dropped on it");
 	}
 	char **words = argv + operands;

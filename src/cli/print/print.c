@@ -100,7 +100,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	}
 	ok = ok &&
 			(metric_is_known(lens.metric, r.missing) ||
-					err_set(err, ERR_USAGE, "lens: m=%s is not in this file",
+					err_usage(err, "lens: m=%s is not in this file",
 							lens_metric_names[lens.metric])) &&
 			(o->view == VIEW_TIMELINE ||
 					memory_as_recording(&s->recording, &lens, &arena, &r, err));

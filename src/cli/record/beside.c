@@ -54,7 +54,7 @@ static bool choose(struct beside_target *target, int pid, struct err *err) {
 	const char *path = (const char *)target->path.data;
 	struct stat s;
 	if (!is_stream(path) && stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
-		return err_set(err, ERR_USAGE, VARIABLE "=%s is a folder; name a file in it", path);
+		return err_usage(err, VARIABLE "=%s is a folder; name a file in it", path);
 	}
 	if (strcmp(path, "stderr") == 0) {
 		(void)dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -85,11 +85,9 @@ static void write_stream(void *user, const struct run_result *result) {
 	struct err err = {0};
 	const char *path = (const char *)target->path.data;
 	bool ok = result->was_recorded ||
-			err_set(&err, ERR_NOT_FOUND,
-					"nothing was recorded: the recorder never started in the program");
+			err_not_found(&err, "nothing was recorded: the recorder never started in the program");
 	ok = ok &&
-			(has_reader(path) ||
-					err_set(&err, ERR_NOT_FOUND, "%s: no process reads from this FIFO", path));
+			(has_reader(path) || err_not_found(&err, "%s: no process reads from this FIFO", path));
 	ok = ok && interpret_to_raw(result->path, is_stream(path) ? "-" : path, &err);
 	if (!ok && result->was_recorded) {
 		(void)err_add(&err, "cannot write the raw stream; the recording is kept in %s",

@@ -187,8 +187,7 @@ static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 		}
 	}
 	return a->n_shown + a->n_failed > 0 ||
-			(why.code == ERR_NONE ? err_set(err, ERR_NOT_FOUND, "process %d is not being recorded",
-											(int)pid)
+			(why.code == ERR_NONE ? err_not_found(err, "process %d is not being recorded", (int)pid)
 								  : err_set(err, why.code, "process %d: %s", (int)pid, why.text));
 }
 
@@ -204,8 +203,7 @@ static bool take_words(struct asked *a, pid_t *pid, int n, char **words, struct 
 		bool is_file = *pid == 0 && access(words[0], F_OK) == 0;
 		a->file = is_file ? words[0] : NULL;
 		if (*pid == 0 && !is_file && n > 1) {
-			return err_set(err, ERR_USAGE, "--ctl: \"%s\" is neither a process ID nor a file",
-					words[0]);
+			return err_usage(err, "--ctl: \"%s\" is neither a process ID nor a file", words[0]);
 		}
 		int n_taken = *pid != 0 || is_file;
 		n -= n_taken;
@@ -234,7 +232,7 @@ int cli_control(int argc, char **argv) {
 	bool ok = take_words(&a, &pid, argc - at, argv + at, &line, &err) &&
 			(pid != 0 ? ask_process(&a, pid, &err) : (ask_all(&a), true)) &&
 			(!a.file || a.n_shown > 0 ||
-					err_set(&err, ERR_NOT_FOUND, "this user has no recording to \"%s\" in progress",
+					err_not_found(&err, "this user has no recording to \"%s\" in progress",
 							a.file));
 	if (!ok) {
 		complain("%s", err.text);

@@ -156,9 +156,9 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	if (s.is_ours) {
 		ok = name_ours(&s, &o->symbols, own, err);
 	} else if (s.recording.meta.source != REC_FROM_KDE) {
-		ok = err_set(err, ERR_USAGE, "%s: not a recording that can be symbolized", s.path);
+		ok = err_usage(err, "%s: not a recording that can be symbolized", s.path);
 	} else if (strcmp(own, s.path) == 0) {
-		ok = err_set(err, ERR_USAGE, "%s: already symbolized", s.path);
+		ok = err_usage(err, "%s: already symbolized", s.path);
 	} else {
 		ok = export_to(&s, "heaptrack", own, err);
 	}
@@ -187,8 +187,7 @@ static int interpret(int argc, char **argv, const char *who,
 
 static bool interpret_files(const struct interpret_options *o, struct err *err) {
 	return (o->files.n > 0 ||
-				   err_set(err, ERR_USAGE,
-						   "no recording given; usage: heaptrack --interpret FILE")) &&
+				   err_usage(err, "no recording given; usage: heaptrack --interpret FILE")) &&
 			ALL(i, o->files.n, interpret_file(o, o->files.items[i], err));
 }
 

@@ -17,8 +17,8 @@ static bool take_events(const struct option_given *g) {
 	return !g->value ||
 			(option_take_size(g) &&
 					(o->run.events_bytes >= EVENTS_LEAST ||
-							err_set(g->err, ERR_USAGE,
-									"--events: \"%s\" is too small; use at least 1M", g->value)));
+							err_usage(g->err, "--events: \"%s\" is too small; use at least 1M",
+									g->value)));
 }
 
 static bool take_leaks(const struct option_given *g) {
@@ -26,7 +26,7 @@ static bool take_leaks(const struct option_given *g) {
 	o->run.leaks = true;
 	o->run.leaks_before_exit = g->value != NULL;
 	return !g->value || strcmp(g->value, "before-exit") == 0 ||
-			err_set(g->err, ERR_USAGE, "--leaks: \"%s\" is not before-exit", g->value);
+			err_usage(g->err, "--leaks: \"%s\" is not before-exit", g->value);
 }
 
 static bool take_max_pause(const struct option_given *g) {
@@ -41,8 +41,7 @@ static bool take_pid(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
 	uint64_t pid;
 	if (!option_number(g->value, INT32_MAX, &pid) || pid == 0) {
-		return err_set(g->err, ERR_USAGE, "--%s: invalid process ID \"%s\"", g->row->name,
-				g->value);
+		return err_usage(g->err, "--%s: invalid process ID \"%s\"", g->row->name, g->value);
 	}
 	o->what = g->row->arg;
 	o->attach.pid = (int)pid;
@@ -56,7 +55,7 @@ static bool take_checked(struct heaptrack_options *o, struct err *err) {
 		if (strcmp(o->rest[i], "--json") == 0) {
 			o->is_json = true;
 		} else if (pid != 0 || !option_number(o->rest[i], INT32_MAX, &pid) || pid == 0) {
-			return err_set(err, ERR_USAGE, "--check: invalid process ID \"%s\"", o->rest[i]);
+			return err_usage(err, "--check: invalid process ID \"%s\"", o->rest[i]);
 		}
 	}
 	o->attach.pid = (int)pid;
@@ -69,7 +68,7 @@ static bool take_beside(const struct option_given *g) {
 	char end;
 	o->what = g->row->arg;
 	return sscanf(g->value, "%d:%d%c", &o->attach.pid, &o->fd, &end) == 2 ||
-			err_set(g->err, ERR_USAGE, "--beside is used by the recorder library only");
+			err_usage(g->err, "--beside is used by the recorder library only");
 }
 
 /** Ignored: it is always so. */
@@ -116,14 +115,14 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	o->n_rest = argc - operands;
 	o->attach.only_looks = o->what == ASKED_LOOK;
 	if (o->attach.duration_ns != 0 && o->what != ASKED_ATTACH) {
-		return err_set(err, ERR_USAGE, "--duration is for use with -p PID");
+		return err_usage(err, "--duration is for use with -p PID");
 	}
 	if (o->has_max_pause && o->what != ASKED_ATTACH && o->what != ASKED_CHECK &&
 			o->what != ASKED_LOOK) {
-		return err_set(err, ERR_USAGE, "--max-pause is for use with -p PID");
+		return err_usage(err, "--max-pause is for use with -p PID");
 	}
 	if (o->python_objects && (o->what == ASKED_ATTACH || o->what == ASKED_LOOK)) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"--python-objects is for programs that heaptrack starts: one that runs has taken "
 				"its objects from arenas, and goes on doing so");
 	}
@@ -131,16 +130,16 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->run.children &&
 			((o->what != ASKED_RECORD && o->what != ASKED_ATTACH) || o->has_max_pause ||
 					o->run.leaks || o->run.events_bytes > 0 || o->is_raw)) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"--children is for a program to start or -p PID, without --leaks, --events, --raw "
 				"and --max-pause");
 	}
 	if (o->run.leaks_before_exit && o->what != ASKED_RECORD) {
-		return err_set(err, ERR_USAGE, "--leaks=before-exit is for programs that heaptrack starts");
+		return err_usage(err, "--leaks=before-exit is for programs that heaptrack starts");
 	}
 	bool is_once = o->run.leaks_every_ns > 0 && o->what == ASKED_LOOK;
 	if (o->run.leaks && (is_once || o->run.no_memory)) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				is_once ? "--leaks-every is for use with -p PID, or a program to start"
 						: "--leaks needs what --no-memory leaves out");
 	}
@@ -150,6 +149,5 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);
 	}
-	return !o->run.output || *o->run.output ||
-			err_set(err, ERR_USAGE, "--output needs the name of a file");
+	return !o->run.output || *o->run.output || err_usage(err, "--output needs the name of a file");
 }

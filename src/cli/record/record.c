@@ -139,8 +139,8 @@ static bool run_in_some_way(const struct run_options *options, const struct laun
 		struct run_result *result, struct err *err) {
 	if (launch->verdict == LAUNCH_INJECTED && options->children && !launch->has_loader) {
 		result->exit_status = EXIT_FAILURE;
-		return err_set(err, ERR_UNSUPPORTED,
-				"\"%s\" cannot load the recorder; record it without --children", options->argv[0]);
+		return err_unsupported(err, "\"%s\" cannot load the recorder; record it without --children",
+				options->argv[0]);
 	}
 	if (launch->verdict == LAUNCH_INJECTED && !options->children) {
 		bool has_run = run_injected_program(options, launch, result, err);

@@ -20,14 +20,13 @@ struct call {
 };
 
 static bool say_late(const struct call *c, struct err *err) {
-	return err_set(err, ERR_LIMIT, "no answer within %u s", c->patience_s);
+	return err_limit(err, "no answer within %u s", c->patience_s);
 }
 
 /** Is the process at the other end able to answer? Checked once. */
 static bool is_awake(const struct call *c, struct err *err) {
 	if (c->who.pid > 0 && process_is_stopped(c->who.pid)) {
-		return err_set(err, ERR_LIMIT,
-				"heaptrack (process %d) is stopped; continue it with: kill -CONT %d",
+		return err_limit(err, "heaptrack (process %d) is stopped; continue it with: kill -CONT %d",
 				(int)c->who.pid, (int)c->who.pid);
 	}
 	return clock_now_ns() < c->until_ns || say_late(c, err);
@@ -36,19 +35,18 @@ static bool is_awake(const struct call *c, struct err *err) {
 /** A collector removes its socket when it ends: if nobody listens, it was killed. */
 static bool say_gone(const struct control_found *at, int why, struct err *err) {
 	if (why == ENOENT || !at->is_own) {
-		return err_set(err, ERR_NOT_FOUND, "nothing listens on %s", at->place.name);
+		return err_not_found(err, "nothing listens on %s", at->place.name);
 	}
 	clock_sleep_ns(BORN_NS);
 	int fd = connect_to_unix(at->place.name);
 	if (fd >= 0) {
 		(void)close(fd);
-		return err_set(err, ERR_LIMIT, "heaptrack is just starting, try again");
+		return err_limit(err, "heaptrack is just starting, try again");
 	}
 	if (errno == ECONNREFUSED) {
 		(void)unlink(at->place.name);
 	}
-	return err_set(err, ERR_NOT_FOUND, "heaptrack was killed; removed its socket %s",
-			at->place.name);
+	return err_not_found(err, "heaptrack was killed; removed its socket %s", at->place.name);
 }
 
 static bool reach(struct call *c, struct err *err) {
@@ -66,7 +64,7 @@ static bool reach(struct call *c, struct err *err) {
 		clock_sleep_ns(RETRY_NS);
 	}
 	return (unix_peer(c->fd, &c->who) && (c->who.uid == c->at->owner || c->who.uid == 0)) ||
-			err_set(err, ERR_UNSUPPORTED, "the socket %s belongs to another user (uid %u)",
+			err_unsupported(err, "the socket %s belongs to another user (uid %u)",
 					c->at->place.name, (unsigned)c->who.uid);
 }
 
@@ -98,7 +96,7 @@ static bool receive(struct call *c, struct err *err) {
 		}
 		c->in.size += (size_t)n;
 		if (c->in.size > CONTROL_ANSWER_BYTES + CHUNK_BYTES) {
-			return err_set(err, ERR_LIMIT, "the answer is too long");
+			return err_limit(err, "the answer is too long");
 		}
 	}
 }
@@ -122,7 +120,7 @@ static bool take_first(const struct call *c, struct slice *rest, struct err *err
 	}
 	*rest = slice_of(end + 1, c->in.size - (size_t)(end + 1 - c->in.data));
 	return version == CONTROL_PROTOCOL ||
-			err_set(err, ERR_UNSUPPORTED,
+			err_unsupported(err,
 					"that heaptrack uses version %u of the control protocol; this one needs %d",
 					(unsigned)version, CONTROL_PROTOCOL);
 }

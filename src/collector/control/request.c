@@ -27,12 +27,12 @@ static bool say_unknown(struct slice word, struct err *err) {
 		nearest_try(&nearest, names[i]);
 	}
 	if (nearest.name) {
-		return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; did you mean \"%s\"?",
-				SLICE_ARG(word), nearest.name);
+		return err_usage(err, "unknown command \"%.*s\"; did you mean \"%s\"?", SLICE_ARG(word),
+				nearest.name);
 	}
 	word.size = word.size < SHOWN_BYTES ? word.size : SHOWN_BYTES;
-	return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; use \"%s\" or \"%s\"",
-			SLICE_ARG(word), names[CONTROL_STATUS], names[CONTROL_LOOK]);
+	return err_usage(err, "unknown command \"%.*s\"; use \"%s\" or \"%s\"", SLICE_ARG(word),
+			names[CONTROL_STATUS], names[CONTROL_LOOK]);
 }
 
 bool control_request(struct slice line, enum control_command *command, struct err *err) {
@@ -40,11 +40,11 @@ bool control_request(struct slice line, enum control_command *command, struct er
 		line.size--;
 	}
 	if (!ALL(i, line.size, line.data[i] >= ' ' || line.data[i] == '\t')) {
-		return err_set(err, ERR_FORMAT, "the line contains control characters");
+		return err_format(err, "the line contains control characters");
 	}
 	struct slice word = next_word(&line);
 	if (word.size == 0) {
-		return err_set(err, ERR_USAGE, "empty line; use \"%s\" or \"%s\"", names[CONTROL_STATUS],
+		return err_usage(err, "empty line; use \"%s\" or \"%s\"", names[CONTROL_STATUS],
 				names[CONTROL_LOOK]);
 	}
 	*command = control_command(word);
@@ -52,5 +52,5 @@ bool control_request(struct slice line, enum control_command *command, struct er
 		return say_unknown(word, err);
 	}
 	return next_word(&line).size == 0 ||
-			err_set(err, ERR_USAGE, "\"%s\" takes no arguments", names[*command]);
+			err_usage(err, "\"%s\" takes no arguments", names[*command]);
 }

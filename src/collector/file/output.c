@@ -99,7 +99,7 @@ static bool look_at_existing(const char *path, enum existing *what, int *fd, str
 				: err_system(err, errno, "cannot stat \"%s\"", path);
 	}
 	if (S_ISDIR(s.st_mode)) {
-		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", path);
+		return err_usage(err, "\"%s\" is a folder; name a file in it", path);
 	}
 	*what = EXISTS_OTHER;
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -118,7 +118,7 @@ static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use
 	}
 	*is_in_use = what == EXISTS_IN_USE;
 	if (what == EXISTS_OTHER) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"refusing to overwrite \"%s\": not a heaptrack recording; choose another name "
 				"with -o, or remove it",
 				o->path);
@@ -151,7 +151,7 @@ static bool create_new(struct output *o, const char *path, bool *is_taken, struc
 	(void)close(o->fd);
 	o->fd = -1;
 	*is_taken = true;
-	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": another process writes to it", path);
+	return err_failed(err, "cannot write to \"%s\": another process writes to it", path);
 }
 
 /** With the first number whose name is free. */
@@ -169,7 +169,7 @@ static bool create_numbered(struct output *o, struct err *err) {
 			return false;
 		}
 	}
-	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, FILE_NUMBERS);
+	return err_limit(err, "\"%s\" has %d recordings beside it", o->path, FILE_NUMBERS);
 }
 
 static bool create(struct output *o, bool overwrite, struct err *err) {
@@ -197,13 +197,13 @@ static bool open_named(struct output *o, const struct output_request *request, s
 	struct stat s;
 	size_t n = strlen(name);
 	if (n == 0 || name[n - 1] == '/' || (stat(name, &s) == 0 && S_ISDIR(s.st_mode))) {
-		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", name);
+		return err_usage(err, "\"%s\" is a folder; name a file in it", name);
 	}
 	if (stat(name, &s) == 0 && !S_ISREG(s.st_mode)) {
-		return err_set(err, ERR_USAGE, "\"%s\" is not a regular file", name);
+		return err_usage(err, "\"%s\" is not a regular file", name);
 	}
 	if (n + 32 > sizeof o->path) {
-		return err_set(err, ERR_LIMIT, "the name of the output file is too long");
+		return err_limit(err, "the name of the output file is too long");
 	}
 	bool was_replaced;
 	output_suffix(o->path, sizeof o->path, name, &was_replaced);
@@ -261,7 +261,7 @@ void output_close(struct output *o, bool keep) {
 static bool may_grow(const struct output *o, uint64_t growth, struct err *err) {
 	uint64_t free_bytes = file_free_bytes(o->fd);
 	return (free_bytes >= o->reserve_bytes && free_bytes - o->reserve_bytes >= growth) ||
-			err_set(err, ERR_LIMIT, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
+			err_limit(err, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
 					(unsigned long long)(free_bytes >> 20));
 }
 

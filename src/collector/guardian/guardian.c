@@ -287,7 +287,7 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 		n = recvmsg(g->socket, &message, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof *a) {
-		return err_set(err, ERR_SYSTEM, "heaptrack's helper process has died");
+		return err_failed(err, "heaptrack's helper process has died");
 	}
 	if (message.msg_controllen > 0) {
 		memcpy(fd, CMSG_DATA(&control.header), sizeof *fd);

@@ -65,7 +65,7 @@ const char *launch_find(const char *name, struct arena *arena, struct err *err) 
 			continue;
 		}
 		if (strpbrk(real, " :")) {
-			(void)err_set(err, ERR_UNSUPPORTED,
+			(void)err_unsupported(err,
 					"the path \"%s\" contains a space or a colon, which LD_PRELOAD cannot "
 					"express; install heaptrack elsewhere",
 					real);
@@ -73,7 +73,7 @@ const char *launch_find(const char *name, struct arena *arena, struct err *err) 
 		}
 		return arena_text(arena, slice_of_text(real));
 	}
-	(void)err_set(err, ERR_NOT_FOUND,
+	(void)err_not_found(err,
 			"cannot find the recorder %s in %.*s or %.*s../lib/heaptrack/; is the installation "
 			"complete?",
 			name, (int)folder, exe, (int)folder, exe);

@@ -62,16 +62,16 @@ static void add_shared(struct view *v, const struct view *running) {
 
 static bool read_view(struct view *v, const struct scan *scan, struct err *err) {
 	if (!view_read(v, scan->pid, scan->memory, NULL, scan->own)) {
-		return err_set(err, ERR_SYSTEM, "its memory cannot be read");
+		return err_failed(err, "its memory cannot be read");
 	}
 	if (scan->running) {
 		add_shared(v, scan->running);
 	}
 	if (v->pages.how == PAGEMAP_REFUSED || v->pages.skipped_bytes > 0) {
-		return err_set(err, ERR_UNSUPPORTED, "the kernel does not tell which pages are in memory");
+		return err_unsupported(err, "the kernel does not tell which pages are in memory");
 	}
 	return !ANY(i, v->areas.n, v->areas.items[i].swap_bytes > 0) ||
-			err_set(err, ERR_UNSUPPORTED, "some of its memory is swapped out");
+			err_unsupported(err, "some of its memory is swapped out");
 }
 
 /** `texts`: names of roots. */
@@ -85,7 +85,7 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	}
 	struct heap_walk heap = {0};
 	if (known->has_old && (!heap_walk(&heap, scan->pid) || heap.n_unsure > 0)) {
-		return err_set(err, ERR_UNSUPPORTED, "its heap was just being changed; look again");
+		return err_unsupported(err, "its heap was just being changed; look again");
 	}
 	(void)fstat(scan->threads, &s);
 	const size_t n_bytes = (size_t)s.st_size;
@@ -204,7 +204,7 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 	struct verdict end;
 	off_t at = 0;
 	if (!take(answer, &end, sizeof end, &at)) {
-		return err_set(err, ERR_SYSTEM, "the process that read it has died");
+		return err_failed(err, "the process that read it has died");
 	}
 	if (!end.ok) {
 		*err = end.err;
@@ -215,7 +215,7 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 			!TAKE_ROWS(answer, &out->classes, end.n_classes, &at) ||
 			!TAKE_ROWS(answer, &out->holders, end.n_holders, &at) ||
 			!take(answer, text, end.n_text_bytes, &at)) {
-		return err_set(err, ERR_SYSTEM, "the process that read it has died");
+		return err_failed(err, "the process that read it has died");
 	}
 	EACH(class, out->classes) {
 		class->name = texts_id_of(texts, text + class->name);

@@ -171,9 +171,8 @@ static void withdraw(struct units *u, const struct units *all, struct tries *t) 
 	struct v8_layout *l = &u->v8_layout;
 	atomic_store(&u->segment->layouts[u->v8_row].is_in_force, 0);
 	atomic_fetch_add(&u->segment->header->runtime_generation, 1);
-	(void)err_set(&u->v8_why, ERR_UNSUPPORTED,
-			"V8 %d.%d does not have its functions where %d.%d has them", l->major, l->minor,
-			l->of_major, l->of_minor);
+	(void)err_unsupported(&u->v8_why, "V8 %d.%d does not have its functions where %d.%d has them",
+			l->major, l->minor, l->of_major, l->of_minor);
 	l->major = 0; // nothing is read from here on
 	EACH_OF(name, u->names.items, u->names.n) {
 		name->v8.n = 0;

@@ -34,14 +34,14 @@ static bool has_all_blocks(const struct run *run, struct err *err) {
 	char old[QUALITY_OLD_MAX];
 	const struct rec_allocator *other = FIND_IN(it, run->allocators, has_unknown(run, it));
 	if (is_attached(run) && run->meta.old_unknown != REC_OLD_KNOWN) {
-		return err_set(err, ERR_UNSUPPORTED, "%s", quality_why_old(&run->meta, old));
+		return err_unsupported(err, "%s", quality_why_old(&run->meta, old));
 	}
 	if (other) {
-		return err_set(err, ERR_UNSUPPORTED, "blocks of %.*s are not known",
+		return err_unsupported(err, "blocks of %.*s are not known",
 				SLICE_ARG(run->texts.items[other->module]));
 	}
 	return (run->old_heap.snapshot == 0 && run_lost_events(run) == 0) ||
-			err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
+			err_unsupported(err, "not all blocks that live are known");
 }
 
 /** The stacks of the threads that allocated. Their slots are the program's memory. */
@@ -143,14 +143,14 @@ static int stop_settled(struct run *run, struct err *err) {
 		clock_sleep_ns(PAUSE_NS);
 		run_drain(run);
 	}
-	(void)err_set(err, ERR_UNSUPPORTED, "a thread stays in realloc");
+	(void)err_unsupported(err, "a thread stays in realloc");
 	return -1;
 }
 
 /** `held` has no threads yet; finish it in any case. False: `err` says why the program goes on. */
 static bool hold(struct run *run, struct held *held, struct err *err) {
 	if (run->guardian.pid == 0) {
-		return err_set(err, ERR_UNSUPPORTED, "the program cannot be stopped");
+		return err_unsupported(err, "the program cannot be stopped");
 	}
 	if (!has_all_blocks(run, err)) {
 		return false;
@@ -174,7 +174,7 @@ bool run_has_room(const struct run *run, const struct smaps *areas, struct err *
 	uint64_t limit = run->ending.limit_bytes, left = left_bytes(run);
 	uint64_t bytes = SUM(i, areas->n, areas->items[i].anonymous_bytes);
 	return bytes + bytes / 5 < left ||
-			err_set(err, ERR_LIMIT,
+			err_limit(err,
 					"a copy of the program may take up to %s, and its control group has %s left "
 					"of %s",
 					HUMAN_BYTES(bytes + bytes / 5), HUMAN_BYTES(left), HUMAN_BYTES(limit));
@@ -267,8 +267,7 @@ void run_take_grades(struct run *run, bool waits) {
 		return;
 	}
 	run->why_ungraded[0] = '\0';
-	(void)err_set(&err, ERR_LIMIT,
-			is_full ? "its control group was nearly full" : "it takes too long");
+	(void)err_limit(&err, is_full ? "its control group was nearly full" : "it takes too long");
 	if (scanner_finish(&run->scanner, &graded, &run->texts, &err)) {
 		name_old(run, &graded);
 		looks_take_graded(&run->looks, run->asked_look_ns, &graded);

@@ -68,7 +68,7 @@ static bool map(struct segment *s, const struct segment_params *params, struct p
 		rlim_t limit_bytes;
 		bool fits = is_within_limit(plan->bytes, &limit_bytes);
 		if (!fits) {
-			(void)err_set(err, ERR_LIMIT,
+			(void)err_limit(err,
 					"the address space is limited to %" PRIu64
 					" MB (ulimit -v), too little for heaptrack; limit only the program: "
 					"heaptrack sh -c 'ulimit -v N; exec PROGRAM'",

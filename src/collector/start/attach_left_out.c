@@ -8,7 +8,7 @@
 ATTR_STAND_INS
 
 static bool say_left_out(struct err *err) {
-	return err_set(err, ERR_UNSUPPORTED,
+	return err_unsupported(err,
 			"this heaptrack was built without support for attaching (meson -Dattach=false)");
 }
 

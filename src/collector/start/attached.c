@@ -129,8 +129,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 		run_open_door(run);
 		return run_start_watch(run, params, err) &&
 				(guardian_attach(&run->guardian, 0, run_drain, run, err) ||
-						(watch_has_ended(run->watch, NULL) &&
-								err_set(err, ERR_UNSUPPORTED, "interrupted")));
+						(watch_has_ended(run->watch, NULL) && err_unsupported(err, "interrupted")));
 	}
 	aggregate_expect_old_blocks(run_aggregate(run));
 	(void)smaps_read(&run->before, run->program, "maps");

@@ -90,8 +90,7 @@ enum { FILES_LEAST = 32 }; // descriptors that a recording has open, modules asi
 static bool has_enough_files(struct err *err) {
 	struct rlimit limit;
 	return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES_LEAST ||
-			err_set(err, ERR_LIMIT,
-					"too few open files allowed (ulimit -n): %u; heaptrack needs %d",
+			err_limit(err, "too few open files allowed (ulimit -n): %u; heaptrack needs %d",
 					(unsigned)limit.rlim_cur, FILES_LEAST);
 }
 

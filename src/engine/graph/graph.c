@@ -225,7 +225,7 @@ static bool grade_all(struct marking *m, struct graph *out) {
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err) {
 	struct marking m = {.in = in};
 	bool ok = (edges_read(&m) && grade_all(&m, out)) ||
-			err_set(err, ERR_SYSTEM, "some of its memory could not be read");
+			err_failed(err, "some of its memory could not be read");
 	for (unsigned k = 0; k < PARALLEL_MOST; k++) {
 		vec_finish(&m.parts[k].found);
 	}

@@ -172,8 +172,7 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 		struct arena *arena, struct lens_result *out, struct err *err) {
 	SCOPED(arena) scratch = {0};
 	if (lens_metrics[l->metric].of != r->of) {
-		return err_set(err, ERR_USAGE,
-				"m=%s is not of blocks, so only --by, --tree and --stacks show it",
+		return err_usage(err, "m=%s is not of blocks, so only --by, --tree and --stacks show it",
 				lens_metric_names[l->metric]);
 	}
 	*out = (struct lens_result){.moment_ns = moment_of(l, r),

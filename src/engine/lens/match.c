@@ -91,10 +91,10 @@ static bool compile(struct slice pattern, regex_t *regex, struct err *err) {
 bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
 	regex_t regex;
 	if (memchr(pattern.data, 0, pattern.size)) {
-		return err_set(err, ERR_USAGE, "a zero byte");
+		return err_usage(err, "a zero byte");
 	}
 	if (expanded_size(pattern) > EXPANDED_MAX) {
-		return err_set(err, ERR_LIMIT, "longer than %d characters with its repetitions expanded",
+		return err_limit(err, "longer than %d characters with its repetitions expanded",
 				EXPANDED_MAX);
 	}
 	bool ok = compile(pattern, &regex, err);

@@ -35,7 +35,7 @@ static bool decode(struct reader *rd, struct slice value, struct slice *out) {
 		int high = i + 2 < value.size ? hex_digit(value.data[i + 1]) : -1;
 		int low = i + 2 < value.size ? hex_digit(value.data[i + 2]) : -1;
 		if (high < 0 || low < 0) {
-			return err_set(rd->err, ERR_USAGE,
+			return err_usage(rd->err,
 					"%% must be followed by two hexadecimal digits; write %% itself as %%25");
 		}
 		text[n++] = (uint8_t)(high << 4 | low);
@@ -55,7 +55,7 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 		}
 		buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
 	}
-	return err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
+	return err_usage(err, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
 }
 
 /** Percent signs mean shares, except in the name of a mark. */
@@ -70,7 +70,7 @@ static bool read_time(struct reader *rd, struct slice value) {
 
 static bool read_text(struct reader *rd, struct slice value) {
 	if (rd->lens->n_texts == LENS_TEXTS_MAX) {
-		return err_set(rd->err, ERR_LIMIT, "at most %d texts", LENS_TEXTS_MAX);
+		return err_limit(rd->err, "at most %d texts", LENS_TEXTS_MAX);
 	}
 	struct lens_text *t = &rd->texts[rd->lens->n_texts];
 	*t = (struct lens_text){0};
@@ -86,7 +86,7 @@ static bool read_text(struct reader *rd, struct slice value) {
 		return false;
 	}
 	if (t->text.size == 0) {
-		return err_set(rd->err, ERR_USAGE, "use TEXT, /EXPRESSION/, !TEXT or !/EXPRESSION/");
+		return err_usage(rd->err, "use TEXT, /EXPRESSION/, !TEXT or !/EXPRESSION/");
 	}
 	rd->lens->n_texts++;
 	return !t->is_regex || lens_pattern_is_valid(t->text, rd->err);
@@ -94,7 +94,7 @@ static bool read_text(struct reader *rd, struct slice value) {
 
 static bool read_name(struct reader *rd, struct slice value, struct slice *names, uint32_t *n) {
 	return decode(rd, value, &names[*n]) &&
-			(names[(*n)++].size > 0 || err_set(rd->err, ERR_USAGE, "a function's name"));
+			(names[(*n)++].size > 0 || err_usage(rd->err, "a function's name"));
 }
 
 static bool read_list(struct reader *rd, struct slice value, struct slice *names, uint32_t *n) {
@@ -114,13 +114,13 @@ static bool read_processes(struct reader *rd, struct slice value) {
 	const uint32_t first = l->n_processes;
 	const struct recording *r = rd->recording;
 	if (r->processes.n == 0) {
-		return err_set(rd->err, ERR_USAGE,
+		return err_usage(rd->err,
 				"one process was recorded; to record all that it "
 				"starts, use heaptrack --children");
 	}
 	return read_list(rd, value, rd->processes, &l->n_processes) &&
 			(ALL(k, l->n_processes - first, lens_has_process(r, rd->processes[first + k])) ||
-					err_set(rd->err, ERR_USAGE,
+					err_usage(rd->err,
 							"no such process, or its stacks are not told apart from those of "
 							"others; --processes lists processes and their commands"));
 }
@@ -158,7 +158,7 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 			: IS("process") ? read_processes(rd, value)
 			: IS("threads")
 			? read_list(rd, value, rd->threads, &l->n_threads)
-			: err_set(rd->err, ERR_USAGE,
+			: err_usage(rd->err,
 					  "unknown term; use m, t, q, focus, hide, fold, threads, process, grade or "
 					  "group");
 }
@@ -183,7 +183,7 @@ static bool read_words(struct reader *rd, struct slice text) {
 			continue;
 		}
 		if (key.size == word.size) {
-			return err_set(rd->err, ERR_USAGE, "lens: \"%.*s\": invalid term; use NAME=VALUE",
+			return err_usage(rd->err, "lens: \"%.*s\": invalid term; use NAME=VALUE",
 					SLICE_ARG(word));
 		}
 		if (!read_word(rd, key, value)) {
@@ -205,7 +205,7 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 	l->metric = l->grades && l->metric == LENS_PEAK ? LENS_GRADED : l->metric;
 	const uint8_t of = lens_metrics[l->metric].of;
 	return !l->grades || of == METRIC_OF_GRADED || of == METRIC_OF_UNREACHABLE ||
-			err_set(err, ERR_USAGE, "lens: m=%s has no grades; use m=graded or m=unreachable",
+			err_usage(err, "lens: m=%s has no grades; use m=graded or m=unreachable",
 					lens_metric_names[l->metric]);
 }
 

@@ -195,7 +195,7 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 		struct err *err) {
 	struct end from = {0}, to = {0};
 	if (r->edges.n == 0 || (r->intervals.n == 0 && r->summary.allocations)) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_unsupported(err,
 				"this recording holds only totals; a range of time cannot be selected");
 	}
 	l->has_range = true;
@@ -208,16 +208,16 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 	if (!take_end(&text, r, &from) || !take_prefix(&text, "-") || !take_end(&text, r, &to) ||
 			text.size) {
 		if (from.lacks_mark || to.lacks_mark) {
-			return err_set(err, ERR_USAGE,
-					"no such mark; --timeline lists the marks of the recording (%u)", r->marks.n);
+			return err_usage(err, "no such mark; --timeline lists the marks of the recording (%u)",
+					r->marks.n);
 		}
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"invalid range; use FROM-TO, each in seconds (1.66), a share (12%%), seconds "
 				"before the end (-5s), the time of day (12:03:07), a mark (mark:NAME), start, "
 				"end or peak; or just peak");
 	}
 	if (from.is_end || to.is_start || (!from.is_start && !to.is_end && from.moment > to.moment)) {
-		return err_set(err, ERR_USAGE, "the range ends before it begins");
+		return err_usage(err, "the range ends before it begins");
 	}
 	set_range(l, r, from.is_start ? LENS_START : edge_before(r, from.moment),
 			to.is_end ? (int32_t)r->edges.n : edge_after(r, to.moment));

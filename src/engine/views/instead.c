@@ -102,7 +102,7 @@ bool memory_lacks_look(const struct recording *r, const char *what, struct err *
 	EACH_THAT(look, r->looks, look->has & REC_HAS_GRAPH) {
 		buffer_printf(&moments, "%s%s", moments.size ? ", " : "", LOOK_MOMENT(look->time_ns));
 	}
-	return err_set(err, ERR_UNSUPPORTED, "%s; %s%.*s",
+	return err_unsupported(err, "%s; %s%.*s",
 			moments.size ? what : "nobody looked at what points to live blocks",
 			moments.size ? "what points to live blocks was looked at after "
 						 : "record with heaptrack --leaks",
@@ -151,9 +151,9 @@ bool memory_as_recording(const struct recording *r, struct lens *l, struct arena
 	if (of == METRIC_OF_MAPPINGS) {
 		put_mappings(r, arena, out);
 		return r->mapping_edges.n == 0
-				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
+				? err_unsupported(err, "calls that map memory were not recorded")
 				: asks_who_mapped(l, r)
-				? err_set(err, ERR_UNSUPPORTED,
+				? err_unsupported(err,
 						  "which thread mapped what is not recorded, nor which process of a "
 						  "command")
 				: lens_time_of(l, out, arena, err);
@@ -172,7 +172,7 @@ bool memory_as_recording(const struct recording *r, struct lens *l, struct arena
 		return true;
 	}
 	bool has_pages = knows(&look, METRIC_OF_RESIDENT);
-	return err_set(err, ERR_UNSUPPORTED, "%s",
+	return err_unsupported(err, "%s",
 			has_pages ? "which pages of all live blocks were in memory is not known"
 					  : "nobody looked at that time at which pages were in memory");
 }

@@ -241,12 +241,11 @@ static void put_end(struct kde_out *o) {
 static bool can_be_written(const struct export_request *request, struct err *err) {
 	const struct lens *l = request->lens;
 	if (l->has_range || lens_selects(l) || l->n_hide) {
-		return err_set(err, ERR_USAGE,
-				"the heaptrack format holds a whole recording; leave out --lens");
+		return err_usage(err, "the heaptrack format holds a whole recording; leave out --lens");
 	}
 	const struct recording *r = &request->session->recording;
 	return r->intervals.n > 0 || r->summary.allocations == 0 || r->meta.source != REC_IMPORTED ||
-			err_set(err, ERR_UNSUPPORTED,
+			err_unsupported(err,
 					"the heaptrack format holds events, but the input has only totals");
 }
 

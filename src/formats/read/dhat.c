@@ -117,14 +117,13 @@ static void take_points(struct reading *r) {
 
 static bool is_sound(const struct reading *r, struct err *err) {
 	if (r->j.failed) {
-		return err_set(err, ERR_FORMAT, "the JSON is damaged or cut short");
+		return err_format(err, "the JSON is damaged or cut short");
 	}
 	if (r->version != 2) {
-		return err_set(err, ERR_UNSUPPORTED,
-				"unsupported DHAT file version %llu; only 2 is supported",
+		return err_unsupported(err, "unsupported DHAT file version %llu; only 2 is supported",
 				(unsigned long long)r->version);
 	}
-	return !r->is_wrong || err_set(err, ERR_FORMAT, "a stack has a frame that is not in the table");
+	return !r->is_wrong || err_format(err, "a stack has a frame that is not in the table");
 }
 
 bool dhat_knows(struct slice head) {

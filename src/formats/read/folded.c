@@ -54,14 +54,14 @@ bool folded_decode(struct profile_maker *m, struct slice in, struct err *err) {
 			continue;
 		}
 		if (!split_line(line, &frames, &n)) {
-			return err_set(err, ERR_FORMAT, "line %zu does not end with a number", number);
+			return err_format(err, "line %zu does not end with a number", number);
 		}
 		uint32_t node = slice_is(frames, "(no stack)") ? 0 : add_frames(m, frames);
 		struct profile_sample *s = profile_maker_sample(m, &(struct profile_sample){.node = node});
 		if (s &&
 				__builtin_add_overflow(s->values[PROFILE_PEAK_BYTES], n,
 						&s->values[PROFILE_PEAK_BYTES])) {
-			return err_set(err, ERR_FORMAT, "line %zu: the numbers are too large", number);
+			return err_format(err, "line %zu: the numbers are too large", number);
 		}
 	}
 	return true;

@@ -130,7 +130,7 @@ static bool take_head(struct dump *d, struct slice line, struct err *err) {
 		bool ok = take_record(&line, &total);
 		line = skip_spaces(line);
 		if (!ok || !take_prefix(&line, "@")) {
-			return err_set(err, ERR_FORMAT, "its first line is damaged");
+			return err_format(err, "its first line is damaged");
 		}
 		line = skip_spaces(line);
 		is_sampled = take_prefix(&line, "heap_v2/") || take_prefix(&line, "heapz_v2/");
@@ -138,7 +138,7 @@ static bool take_head(struct dump *d, struct slice line, struct err *err) {
 	bool is_twice = !is_sampled && take_prefix(&line, "heap/"); // twice the real rate
 	bool ok = (!is_sampled && !is_twice) || take_decimal(&line, &d->rate);
 	d->rate /= is_twice ? 2 : 1;
-	return ok || err_set(err, ERR_FORMAT, "the sampling rate is missing");
+	return ok || err_format(err, "the sampling rate is missing");
 }
 
 static bool take_line(struct dump *d, struct slice line, struct err *err) {
@@ -158,16 +158,16 @@ static bool take_line(struct dump *d, struct slice line, struct err *err) {
 			if (ok) {
 				add_record(d, d->node, r);
 			}
-			return ok || err_set(err, ERR_FORMAT, "no numbers behind \"t*:\"");
+			return ok || err_format(err, "no numbers behind \"t*:\"");
 		}
 		return true;
 	}
 	if (!take_record(&line, &r)) {
-		return err_set(err, ERR_FORMAT, "neither a record nor a stack");
+		return err_format(err, "neither a record nor a stack");
 	}
 	line = skip_spaces(line);
 	if (!take_prefix(&line, "@")) {
-		return err_set(err, ERR_FORMAT, "a record without its stack");
+		return err_format(err, "a record without its stack");
 	}
 	add_record(d, take_stack(d, line), r);
 	return true;
@@ -182,7 +182,7 @@ static bool take_all(struct dump *d, struct slice in, struct err *err) {
 	size_t number = 1;
 	bool has_mappings = false;
 	if (!next_line(&in, &line)) {
-		return err_set(err, ERR_FORMAT, "it is empty");
+		return err_format(err, "it is empty");
 	}
 	if (!take_head(d, line, err)) {
 		return err_add(err, "line 1");

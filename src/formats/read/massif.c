@@ -64,12 +64,12 @@ static bool take_place(struct reading *r, struct slice line, struct err *err) {
 	line = skip_spaces(line);
 	if (!take_prefix(&line, "n") || !take_decimal(&line, &children) || !take_prefix(&line, ":") ||
 			!take_decimal(&line, &bytes)) {
-		return err_set(err, ERR_FORMAT, "not a line of a tree");
+		return err_format(err, "not a line of a tree");
 	}
 	line = skip_spaces(line);
 	struct level *parent = r->levels.n ? &r->levels.items[r->levels.n - 1] : NULL;
 	if (parent && parent->left < bytes) {
-		return err_set(err, ERR_FORMAT, "more bytes than the place above has");
+		return err_format(err, "more bytes than the place above has");
 	}
 	struct profile_frame f = {0};
 	if (starts_with(line, "in ")) {
@@ -91,7 +91,7 @@ static bool take_tree(struct reading *r, enum profile_value value, struct err *e
 	r->value = value;
 	do {
 		if (!take_line(r, &line)) {
-			return err_set(err, ERR_FORMAT, "the file ends within a tree");
+			return err_format(err, "the file ends within a tree");
 		}
 		if (!take_place(r, line, err)) {
 			return false;
@@ -101,13 +101,13 @@ static bool take_tree(struct reading *r, enum profile_value value, struct err *e
 			r->levels.n--;
 		}
 	} while (r->levels.n && !r->m->failed);
-	return r->visits <= MOST_VISITS || err_set(err, ERR_LIMIT, "the tree is too deep");
+	return r->visits <= MOST_VISITS || err_limit(err, "the tree is too deep");
 }
 
 static bool take_field(struct reading *r, const char *name, uint64_t *out, struct err *err) {
 	struct slice line;
 	return (take_line(r, &line) && take_prefix(&line, name) && take_decimal(&line, out)) ||
-			err_set(err, ERR_FORMAT, "\"%s\" is missing", name);
+			err_format(err, "\"%s\" is missing", name);
 }
 
 static void skip_tree(struct reading *r) {
@@ -128,11 +128,11 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 		return false;
 	}
 	if (!take_line(r, &line) || !take_prefix(&line, "heap_tree=")) {
-		return err_set(err, ERR_FORMAT, "\"heap_tree=\" is missing");
+		return err_format(err, "\"heap_tree=\" is missing");
 	}
 	if (__builtin_mul_overflow(time, r->is_ns ? 1u : 1000000u, &time) ||
 			(r->n_snapshots > 0 && time < r->time_ns)) {
-		return err_set(err, ERR_FORMAT, "time goes backwards");
+		return err_format(err, "time goes backwards");
 	}
 	r->time_ns = time;
 	r->n_snapshots++;
@@ -160,13 +160,13 @@ static bool take_head(struct reading *r, struct err *err) {
 	struct slice line = {0};
 	while (take_line(r, &line) && starts_with(line, "desc:")) {}
 	if (!take_prefix(&line, "cmd:")) {
-		return err_set(err, ERR_FORMAT, "\"cmd:\" is missing");
+		return err_format(err, "\"cmd:\" is missing");
 	}
 	line = skip_spaces(line);
 	r->m->head.command = profile_maker_string(r->m, line);
 	r->m->head.program = profile_maker_string(r->m, before_first(line, ' '));
 	if (!take_line(r, &line) || !take_prefix(&line, "time_unit:")) {
-		return err_set(err, ERR_FORMAT, "\"time_unit:\" is missing");
+		return err_format(err, "\"time_unit:\" is missing");
 	}
 	line = skip_spaces(line);
 	r->is_ns = !slice_is(line, "ms");
@@ -185,8 +185,7 @@ static bool take_all(struct reading *r, struct err *err) {
 	}
 	while (!r->m->failed && take_line(r, &line)) {
 		if (!starts_with(line, "snapshot=")) {
-			return err_set(err, ERR_FORMAT, "line %zu: a snapshot should begin here",
-					r->at.line_number);
+			return err_format(err, "line %zu: a snapshot should begin here", r->at.line_number);
 		}
 		if (!take_snapshot(r, err)) {
 			return err_add(err, "line %zu", r->at.line_number);
@@ -194,7 +193,7 @@ static bool take_all(struct reading *r, struct err *err) {
 	}
 	r->m->head.duration_ns = r->time_ns;
 	return r->m->head.known || r->m->failed ||
-			err_set(err, ERR_FORMAT, "none of its snapshots has a tree that can be used");
+			err_format(err, "none of its snapshots has a tree that can be used");
 }
 
 bool massif_decode(struct profile_maker *m, struct slice in, struct err *err) {

@@ -95,8 +95,7 @@ static bool collect(struct reading *r, struct slice in, struct err *err) {
 		}
 	}
 	return !c.failed ||
-			err_set(err, ERR_FORMAT, "it is damaged or cut short at byte %zu",
-					in.size - cursor_left(&c));
+			err_format(err, "it is damaged or cut short at byte %zu", in.size - cursor_left(&c));
 }
 
 static void sort_tables(struct reading *r) {
@@ -123,8 +122,7 @@ static bool take_types(struct reading *r, struct err *err) {
 		}
 	}
 	return r->m->head.known ||
-			err_set(err, ERR_UNSUPPORTED,
-					"not a heap profile: it has neither alloc_space nor inuse_space");
+			err_unsupported(err, "not a heap profile: it has neither alloc_space nor inuse_space");
 }
 
 static uint32_t make_mapping(struct reading *r, uint64_t id) {
@@ -207,11 +205,11 @@ static bool take_values(struct reading *r, uint32_t node, uint64_t size, struct 
 	EACH_NUMBER(i, most, s && i < r->numbers.n && i < r->types.n && r->value_of[i] >= 0) {
 		uint64_t *to = &s->values[r->value_of[i]];
 		if (r->numbers.items[i] > INT64_MAX) {
-			return err_set(err, ERR_UNSUPPORTED,
+			return err_unsupported(err,
 					"it has negative numbers: it is a comparison of two profiles");
 		}
 		if (__builtin_add_overflow(*to, r->numbers.items[i], to)) {
-			return err_set(err, ERR_FORMAT, "its numbers are too large");
+			return err_format(err, "its numbers are too large");
 		}
 	}
 	return true;
@@ -231,7 +229,7 @@ static bool take_sample(struct reading *r, struct slice message, struct err *err
 		}
 	}
 	if (!ok || c.failed) {
-		return err_set(err, ERR_FORMAT, "a sample is damaged");
+		return err_format(err, "a sample is damaged");
 	}
 	uint32_t node = 0;
 	for (size_t i = r->ids.n; i-- > 0 && r->budget && !r->m->failed;) {
@@ -264,8 +262,7 @@ bool pprof_decode(struct profile_maker *m, struct slice in, struct err *err) {
 		}
 		sort_tables(&r);
 		ok = ALL(i, r.samples.n, m->failed || take_sample(&r, r.samples.items[i], err)) &&
-				(r.budget ||
-						err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size"));
+				(r.budget || err_limit(err, "its stacks are too deep for a file of its size"));
 	}
 	CALL_FOR(vec_finish, &r, functions, locations, mappings, strings, samples, types, ids, numbers);
 	return ok;

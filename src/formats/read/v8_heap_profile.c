@@ -90,7 +90,7 @@ bool v8_heap_profile_decode(struct profile_maker *m, struct slice in, struct err
 	bool is_whole = !r.j.failed && !r.is_wrong && r.has_head;
 	json_reader_finish(&r.j);
 	return is_whole ||
-			err_set(err, ERR_FORMAT,
+			err_format(err,
 					r.is_wrong ? "its tree is not in V8's format"
 							   : "the JSON is damaged or cut short");
 }

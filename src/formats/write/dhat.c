@@ -203,7 +203,7 @@ bool dhat_encode(struct buffer *out, const struct profile *p, const struct write
 		struct err *err) {
 	(void)options;
 	if (!profile_knows(p, PROFILE_ALLOC_BYTES) || !profile_knows(p, PROFILE_ALLOC_OBJECTS)) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_unsupported(err,
 				"the DHAT format needs allocation counts, which the input does not contain");
 	}
 	struct document d = {.j = json_init(out), .p = p, .has_lifetimes = has_lifetimes(p)};

@@ -21,8 +21,7 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 		struct err *err) {
 	enum profile_value value = options->shown;
 	if (!profile_knows(p, value)) {
-		return err_set(err, ERR_UNSUPPORTED, "the input does not contain %s",
-				profile_value_name(value));
+		return err_unsupported(err, "the input does not contain %s", profile_value_name(value));
 	}
 	SCOPED(arena) scratch = {0};
 	SCOPED_BY(vec_release) struct path path = {0};

@@ -202,7 +202,7 @@ bool massif_encode(struct buffer *out, const struct profile *p, const struct wri
 		struct err *err) {
 	if (!profile_knows(p, PROFILE_PEAK_BYTES) &&
 			(p->is_diff || !profile_knows(p, PROFILE_LIVE_BYTES))) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_unsupported(err,
 				"the massif format needs the heap's size, which the input does not contain");
 	}
 	struct snapshots s = {.out = out, .p = p, .options = &options->massif};

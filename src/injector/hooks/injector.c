@@ -38,7 +38,7 @@ static bool ask_filters(struct injector *in, struct err *err) {
 enum { KILLED_LOOKS = 20, LOOK_NS = 50000000 }; // a killed helper takes a moment to be gone
 
 static bool say_recorded(const struct injector *in, struct err *err) {
-	return err_set(err, ERR_UNSUPPORTED,
+	return err_unsupported(err,
 			"process %d is already being recorded by another heaptrack; stop that one first",
 			(int)in->pid);
 }
@@ -221,7 +221,7 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 	in->resident.state = RESIDENT_USED; // to be cleaned up from here on, patched or not
 	bool ok = resident_write_head(in, err) && patch_prepare(in, begin, &is_open, err);
 	if (ok && is_open != 1) {
-		ok = err_set(err, ERR_SYSTEM,
+		ok = err_failed(err,
 				"the recorder could not %smap its memory in process %d; is its address space "
 				"limited (ulimit -v)%s?",
 				in->token[0] ? "reach heaptrack or " : "", (int)in->pid,
@@ -296,8 +296,8 @@ bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct er
 			(!token || strcmp(in.resident.token, token) == 0)) {
 		*was_attached = true;
 		ok = token || (!resident_is_kept(&in) && !resident_is_in_use(&in)) ||
-				err_set(err, ERR_UNSUPPORTED,
-						"process %d is being recorded; stop that heaptrack instead", (int)pid);
+				err_unsupported(err, "process %d is being recorded; stop that heaptrack instead",
+						(int)pid);
 		ok = ok && injector_find_vdso(&in, err) && resident_retire(&in, &is_clean, err);
 	}
 	injector_forget(&in);

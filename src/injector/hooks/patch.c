@@ -30,7 +30,7 @@ static void add_islands(const struct injector *in, struct errand *e) {
 static bool fill_islands(struct injector *in, const struct errand *e, struct err *err) {
 	struct resident *r = &in->resident;
 	if (!tracee_read(&in->tracee, INJECTOR_FIELD(in, header_at))) { // the recorder wrote it
-		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
+		return err_not_found(err, "process %d has ended", (int)in->pid);
 	}
 	for (uint32_t i = 0; i < e->n_calls; i++) {
 		const struct island *island = FIND_IN(a, in->plan.islands,
@@ -86,8 +86,8 @@ bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, stru
 			return false;
 		}
 	}
-	return err_set(err, ERR_SYSTEM,
-			"process %d maps memory too quickly to place code near it; try again", (int)in->pid);
+	return err_failed(err, "process %d maps memory too quickly to place code near it; try again",
+			(int)in->pid);
 }
 
 /** Move a thread that stands in a function's beginning to the same instruction of the moved one. */
@@ -149,7 +149,7 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 		}
 		injector_resume(in);
 	}
-	return err_set(err, ERR_SYSTEM,
+	return err_failed(err,
 			"a thread of process %d stays in the first instructions of an allocation function; "
 			"nothing was changed",
 			(int)in->pid);

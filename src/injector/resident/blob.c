@@ -104,7 +104,7 @@ bool blob_open(struct blob *b, const char *path, struct err *err) {
 	if (!ok) {
 		blob_close(b);
 	}
-	return ok || err_set(err, ERR_FORMAT, "%s: not the recorder of this heaptrack", path);
+	return ok || err_format(err, "%s: not the recorder of this heaptrack", path);
 }
 
 void blob_close(struct blob *b) {

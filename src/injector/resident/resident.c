@@ -60,7 +60,7 @@ bool resident_find(struct injector *in, struct err *err) {
 		}
 		if (r->version != RESIDENT_VERSION) {
 			ok = r->state != RESIDENT_ATTACHED ||
-					err_set(err, ERR_UNSUPPORTED,
+					err_unsupported(err,
 							"process %d contains the recorder of another version of heaptrack; "
 							"use that version, or restart the process",
 							(int)in->pid);
@@ -117,7 +117,7 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 		}
 		clock_sleep_ns(LOOK_MS * 1000000ull);
 	}
-	return err_set(err, ERR_SYSTEM,
+	return err_failed(err,
 			"a thread of process %d is waiting for a heaptrack that was killed; try again in a "
 			"few seconds",
 			(int)in->pid);

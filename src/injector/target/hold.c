@@ -50,12 +50,11 @@ void injector_release(struct tracee *t) {
 static bool may_copy(struct tracee *t, struct err *err) {
 	bool has_filter = false;
 	if (!has_room(t)) {
-		return err_set(err, ERR_UNSUPPORTED, "the program has just begun, or has no recorder");
+		return err_unsupported(err, "the program has just begun, or has no recorder");
 	}
 	return (injector_asks_filters(t->pid, &has_filter, NULL) &&
 				   (!has_filter || sandbox_lets_us(t, false, NULL))) ||
-			err_set(err, ERR_UNSUPPORTED,
-					"it is in a sandbox (seccomp) that may end it if it is copied");
+			err_unsupported(err, "it is in a sandbox (seccomp) that may end it if it is copied");
 }
 
 /** Let V8's heap be copied (MADV_DOFORK), or no longer. All is stopped. False: it refuses. */
@@ -93,7 +92,7 @@ pid_t injector_copy(struct tracee *t, const struct injector_room *room, uint64_t
 	tracee_resume(t);
 	*pause_ns = clock_now_ns() - t->since_ns;
 	if (why != INJECTOR_COPIED) {
-		(void)err_set(err, ERR_UNSUPPORTED,
+		(void)err_unsupported(err,
 				why == INJECTOR_COPY_LATE ? "copying its memory takes longer than a second"
 										  : "the kernel refuses a copy of the process");
 		return 0;

@@ -13,7 +13,7 @@ static unsigned long number(const char *status, const char *name) {
 	return process_status_number(status, name, 10);
 }
 
-#define refuse(err, ...) err_set(err, ERR_UNSUPPORTED, __VA_ARGS__)
+#define refuse(err, ...) err_unsupported(err, __VA_ARGS__)
 
 // ---- the process as such
 

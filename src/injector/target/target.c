@@ -60,7 +60,7 @@ bool injector_has_what_we_know(const struct injector *in) {
 
 bool injector_say_it_is_another(const struct injector *in, struct err *err) {
 	struct process_exe exe;
-	return err_set(err, ERR_NOT_FOUND,
+	return err_not_found(err,
 			process_exe(in->pid, &exe)
 					? "process %d has executed another program in the meantime (exec)"
 					: "process %d has ended",
@@ -90,7 +90,7 @@ bool injector_find_vdso(struct injector *in, struct err *err) {
 		return injector_say_it_is_another(in, err);
 	}
 	return in->tracee.syscall_at != 0 ||
-			err_set(err, ERR_UNSUPPORTED,
+			err_unsupported(err,
 					"process %d has no vdso, which heaptrack needs to make system calls in it",
 					(int)in->pid);
 }
@@ -110,7 +110,7 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 					  "needed)";
 	bool is_go = in->modules.n == 1 && elf_is_go(&in->modules.items[0].image);
 	if (is_go || (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0]))) {
-		return err_set(err, ERR_NOT_FOUND, "process %d (%.300s) is %s", (int)in->pid,
+		return err_not_found(err, "process %d (%.300s) is %s", (int)in->pid,
 				in->modules.items[0].name, is_go ? go : strip);
 	}
 	SCOPED(buffer) names = {0};
@@ -118,7 +118,7 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 		buffer_printf(&names, "%s%s", i > 0 ? ", " : "", in->modules.items[i].name);
 	}
 	buffer_u8(&names, 0);
-	return err_set(err, ERR_NOT_FOUND,
+	return err_not_found(err,
 			"no allocation functions found in process %d (%.300s); if the program is stripped, "
 			"run a build with symbols",
 			(int)in->pid, names.failed ? "" : (const char *)names.data);

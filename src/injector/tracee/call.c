@@ -20,7 +20,7 @@ static const uint64_t CALL_PATIENCE_NS = 10000000000;
 /** The thread that works for us. NULL: it is gone. */
 static struct tracee_thread *work_begin(struct tracee *t, struct err *err) {
 	if (t->threads.n == 0) {
-		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid), NULL;
+		return err_not_found(err, "process %d has ended", (int)t->pid), NULL;
 	}
 	struct tracee_thread *w = &t->threads.items[0];
 	bool ok = ptrace(PTRACE_GETSIGMASK, w->tid, SIGNALS_BYTES, &w->mask) == 0 ||
@@ -58,10 +58,10 @@ static bool give_back(const struct tracee_thread *w) {
 static bool give_up(const struct tracee_thread *w, bool is_stopped, int fault, struct err *err) {
 	bool is_back = fetch(w->tid, is_stopped) && give_back(w);
 	if (fault != 0) {
-		return err_set(err, ERR_SYSTEM, "thread %d: %s in heaptrack's code%s", (int)w->tid,
-				strsignal(fault), is_back ? "" : ", and the thread is gone");
+		return err_failed(err, "thread %d: %s in heaptrack's code%s", (int)w->tid, strsignal(fault),
+				is_back ? "" : ", and the thread is gone");
 	}
-	return err_set(err, ERR_SYSTEM, "thread %d has ended or does not respond", (int)w->tid);
+	return err_failed(err, "thread %d has ended or does not respond", (int)w->tid);
 }
 
 // ---- one system call
@@ -91,7 +91,7 @@ bool tracee_map(struct tracee *t, uint64_t bytes, uint64_t *address, struct err 
 		return give_up(w, true, fault, err);
 	}
 	if (!fetch(w->tid, true) || !regs_set(w->tid, &w->regs) || !block_signals(w, w->mask)) {
-		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w->tid);
+		return err_failed(err, "thread %d is gone", (int)w->tid);
 	}
 	int64_t result = regs_result(&regs);
 	*address = (uint64_t)result;
@@ -199,7 +199,7 @@ bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err)
 		return give_up(w, is_stopped, fault, err);
 	}
 	return (come_back(t, w) && tracee_read(t, t->errands.errand, errand, bytes_of(errand))) ||
-			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w->tid);
+			err_failed(err, "thread %d is gone", (int)w->tid);
 }
 
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,

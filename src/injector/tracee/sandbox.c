@@ -163,7 +163,7 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 		}
 		if (n < 0 || n > INSTRUCTIONS_MAX ||
 				ptrace(PTRACE_SECCOMP_GET_FILTER, thread->tid, (void *)(uintptr_t)i, code) != n) {
-			return err_set(err, ERR_UNSUPPORTED,
+			return err_unsupported(err,
 					"process %d is in a sandbox (seccomp) whose filter cannot be read (%s); try "
 					"as root, outside any sandbox, or start it under heaptrack, or without the "
 					"sandbox",
@@ -171,14 +171,14 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 		}
 		const char *name = stops_us(code, (size_t)n, regs_pc(&thread->regs), asks_us);
 		if (name) {
-			return err_set(err, ERR_UNSUPPORTED,
+			return err_unsupported(err,
 					"process %d is in a sandbox (seccomp) whose filter does not allow %s, which "
 					"recording needs; start it under heaptrack, or without the sandbox",
 					(int)t->pid, name);
 		}
 	}
 	return !has_filter(thread) ||
-			err_set(err, ERR_UNSUPPORTED, "process %d has too many seccomp filters", (int)t->pid);
+			err_unsupported(err, "process %d has too many seccomp filters", (int)t->pid);
 }
 
 bool sandbox_lets_us(const struct tracee *t, bool asks_us, struct err *err) {

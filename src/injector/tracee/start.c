@@ -52,7 +52,7 @@ bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, str
 				NULL);
 		injector_leave(pid);
 	}
-	return err_set(err, ERR_SYSTEM, "process %d has %s", (int)pid,
+	return err_failed(err, "process %d has %s", (int)pid,
 			wait == WAIT_GONE ? "ended while it was being loaded" : "not executed another program");
 }
 
@@ -65,7 +65,6 @@ bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct e
 	// Only after the exec, which replaces the memory
 	bool ok = tracee_open(t, pid, err) &&
 			(is_there ||
-					err_set(err, ERR_SYSTEM, "process %d has ended while it was being loaded",
-							(int)pid));
+					err_failed(err, "process %d has ended while it was being loaded", (int)pid));
 	return t->is_held = ok && (vec_add(&t->threads, thread) || err_memory(err));
 }

@@ -65,8 +65,7 @@ static bool wait_for_all(struct tracee *t, uint64_t until_ns, bool *is_in_vfork,
 		enum tracee_wait wait = thread->is_stopped ? WAIT_STOPPED
 												   : wait_for_one(t, thread, until_ns, is_in_vfork);
 		if (*is_in_vfork) {
-			return err_set(err, ERR_SYSTEM, "thread %d waits for a child process",
-					(int)thread->tid);
+			return err_failed(err, "thread %d waits for a child process", (int)thread->tid);
 		}
 		if (wait == WAIT_LATE) {
 			return task_complain(thread, err);
@@ -113,7 +112,7 @@ static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused)
 static DIR *open_threads(const struct tracee *t, struct err *err) {
 	DIR *folder = opendir(PROCESS_PATH(t->pid, "task"));
 	if (!folder) {
-		(void)err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
+		(void)err_not_found(err, "process %d has ended", (int)t->pid);
 	}
 	return folder;
 }
@@ -144,11 +143,11 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 		}
 		if (is_refused) {
 			*is_passing = true;
-			return err_set(err, ERR_SYSTEM, "cannot trace a thread of process %d", (int)t->pid);
+			return err_failed(err, "cannot trace a thread of process %d", (int)t->pid);
 		}
 	}
 	return t->threads.n > 0 ||
-			err_set(err, ERR_NOT_FOUND, "process %d has ended, or waits for a child", (int)t->pid);
+			err_not_found(err, "process %d has ended, or waits for a child", (int)t->pid);
 }
 
 /** Stop the first that can be. */
@@ -171,7 +170,7 @@ static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err)
 	}
 	*is_passing = ok && t->threads.n == 0;
 	return !*is_passing ? ok
-						: err_set(err, ERR_SYSTEM,
+						: err_failed(err,
 								  is_refused ? "cannot trace process %d"
 											 : "cannot stop any thread of process %d",
 								  (int)t->pid);

@@ -61,10 +61,10 @@ bool task_complain(const struct tracee_thread *thread, struct err *err) {
 	char where[128] = "";
 	char state = task_state(thread);
 	if (state == '?') {
-		return err_set(err, ERR_NOT_FOUND, "thread %d has ended", (int)thread->tid);
+		return err_not_found(err, "thread %d has ended", (int)thread->tid);
 	}
 	(void)task_read(thread, "wchan", where, sizeof where);
-	return err_set(err, ERR_SYSTEM,
+	return err_failed(err,
 			"thread %d did not stop within a second (state %c%s%s); nothing was changed",
 			(int)thread->tid, state, where[0] ? ", in " : "", where);
 }

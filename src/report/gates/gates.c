@@ -55,8 +55,8 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	struct slice rest = skip_spaces(slice_of_text(text));
 	*g = (struct gate){.text = text};
 	if (!take_name(&rest, &g->number)) {
-		return err_set(err, ERR_USAGE,
-				"--fail-if: invalid gate \"%s\"; begin with one of:" GATE_NAMES_TEXT, text);
+		return err_usage(err, "--fail-if: invalid gate \"%s\"; begin with one of:" GATE_NAMES_TEXT,
+				text);
 	}
 	rest = skip_spaces(rest);
 	g->is_below = take_prefix(&rest, "<");
@@ -67,13 +67,13 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	ok = ok && take_fraction(&rest, &g->value);
 	take_unit(&rest, g, is_more);
 	if (!ok || skip_spaces(rest).size > 0) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"--fail-if: invalid gate \"%s\"; use e.g. 'peak>500M', 'temporary>30%%', "
 				"'allocations>+5%%' or 'never-freed>+1M'",
 				text);
 	}
 	if (g->limit == GATE_SHARE && !kinds[g->number].may_be_share) {
-		return err_set(err, ERR_USAGE,
+		return err_usage(err,
 				"--fail-if: invalid gate \"%s\"; to compare with a base use +%.4g%%; shares, of "
 				"all allocations or of RSS, are for:" SHARES_TEXT,
 				text, g->value * 100);
@@ -331,7 +331,7 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 		struct gate_result *result = &(*out)[i];
 		SCOPED(buffer) s = {0};
 		if (needs_base(g) && base.n == 0) {
-			return err_set(err, ERR_USAGE, "--fail-if \"%s\" needs a base to compare with: -d BASE",
+			return err_usage(err, "--fail-if \"%s\" needs a base to compare with: -d BASE",
 					g->text);
 		}
 		if (!check_gate(&k, g, &s, &result->is_failed)) {

@@ -32,7 +32,7 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 }
 
 void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candidates) {
-	v->is_broken = !err_set(v->err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
+	v->is_broken = !err_not_found(v->err, "no %s %.*s under this lens%s%.*s", what,
 			SLICE_ARG(v->request->of), candidates->size ? "; candidates: " : "",
 			SLICE_ARG(buffer_view(candidates)));
 }

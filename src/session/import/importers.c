@@ -22,7 +22,7 @@ const struct importer *importer_for(struct slice head) {
 
 /** Always false, with an error that says what is wrong with a file that no row recognizes. */
 static bool refuse(struct slice head, bool is_torn, struct err *err) {
-	return err_set(err, ERR_FORMAT, "the file is %s",
+	return err_format(err, "the file is %s",
 			head.size > 0     ? "not a heaptrack recording, nor of another supported format"
 					: is_torn ? "cut short: nothing in it can be read"
 							  : "empty: nothing was recorded");
@@ -35,7 +35,7 @@ static bool read_as(const struct importer *importer, struct import *import, stru
 	}
 	struct err why = {0};
 	return recording_is_valid(import->out, &why) ||
-			err_set(err, ERR_FORMAT, "inconsistent %s file: %s", importer->name, why.text);
+			err_format(err, "inconsistent %s file: %s", importer->name, why.text);
 }
 
 bool import_file(const char *path, const struct import_options *options, struct recording *out,

@@ -140,7 +140,7 @@ bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err
 			k->nodes.n * sizeof *k->nodes.items;
 	uint64_t most = k->out->arena.max_bytes;
 	return (ok && bytes + k->out->arena.bytes <= most) ||
-			err_set(err, ERR_LIMIT, "symbols and stacks need more than %llu MB of memory",
+			err_limit(err, "symbols and stacks need more than %llu MB of memory",
 					(unsigned long long)most / 1000000);
 }
 

@@ -85,7 +85,7 @@ static void say_what_is_near(const char *name, struct err *err) {
 	for (size_t i = 0; i < NEAR_MAX && i < near.n; i++) {
 		buffer_printf(&list, "%s%s", i ? ", " : "", near.items[i].name);
 	}
-	(void)err_set(err, ERR_NOT_FOUND, "no such file%s%.*s",
+	(void)err_not_found(err, "no such file%s%.*s",
 			list.size ? "; recordings there: " : ", and no recording in that folder",
 			SLICE_ARG(buffer_view(&list)));
 }

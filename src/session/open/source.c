@@ -6,12 +6,12 @@ enum { SOURCE_BYTES_MAX = 4 << 20 };
 
 static bool read_all(int fd, uint64_t bytes, struct buffer *out, struct err *err) {
 	if (bytes > SOURCE_BYTES_MAX) {
-		return err_set(err, ERR_LIMIT, "larger than 4 MiB");
+		return err_limit(err, "larger than 4 MiB");
 	}
 	size_t got = 0;
 	uint8_t *room = buffer_room(out, (size_t)bytes);
 	bool ok = file_read_at(fd, 0, room, (size_t)bytes, &got, err) &&
-			(!memchr(room, 0, got) || err_set(err, ERR_FORMAT, "not a text file"));
+			(!memchr(room, 0, got) || err_format(err, "not a text file"));
 	out->size += ok ? got : 0;
 	return ok;
 }
@@ -36,12 +36,11 @@ static bool read_below(const char *root, const char *path, struct arena *scratch
 bool source_read(const struct recording *r, uint32_t file, const char *root, struct buffer *out,
 		struct err *err) {
 	if (file == 0 || !FIND_IN(f, r->frames, f->file == file)) {
-		return err_set(err, ERR_NOT_FOUND, "the recording has no source file %u", file);
+		return err_not_found(err, "the recording has no source file %u", file);
 	}
 	SCOPED(arena) scratch = {0};
 	const char *path = arena_text(&scratch, r->strings.items[file]);
 	return (root && read_below(root, path, &scratch, out)) ||
 			(path[0] == '/' ? read_path(path, out, err)
-							: err_set(err, ERR_NOT_FOUND,
-									  "%s: relative path; use --source-root DIR", path));
+							: err_not_found(err, "%s: relative path; use --source-root DIR", path));
 }

@@ -11,8 +11,8 @@ bool infos_decode(struct info_table *infos, struct slice payload, struct err *er
 		}
 		if (raw.first != infos->n || !table_count_is_possible(&raw) ||
 				raw.n > MAX_INFOS - infos->n) {
-			return err_set(err, ERR_FORMAT,
-					"table infos: rows %" PRIu64 " and up do not follow %zu", raw.first, infos->n);
+			return err_format(err, "table infos: rows %" PRIu64 " and up do not follow %zu",
+					raw.first, infos->n);
 		}
 		if (raw.n == 0) {
 			continue;
@@ -155,7 +155,7 @@ static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_e
 			batch[i] = next_event(d, has_free_nodes);
 		}
 		if (d->is_wrong || ANY(i, N_EVENTS_COLUMNS, d->columns[i + 1].failed)) {
-			return err_set(err, ERR_FORMAT,
+			return err_format(err,
 					"the events make no sense from number %" PRIu64 " of the block on",
 					raw->n - left);
 		}
@@ -164,7 +164,7 @@ static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_e
 	}
 	return *is_stopped ||
 			(d->run == 0 && !ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1]))) ||
-			err_set(err, ERR_FORMAT, "there is more of some column than of events");
+			err_format(err, "there is more of some column than of events");
 }
 
 bool events_decode(struct slice payload, const struct info_table *infos, trace_each_events *each,
@@ -184,7 +184,7 @@ bool events_decode(struct slice payload, const struct info_table *infos, trace_e
 					.allocations = start.allocations,
 					.time_ns = start.time_ns};
 			if (!has_start || !table_count_is_possible(&raw)) {
-				return err_set(err, ERR_FORMAT, "fewer events than announced");
+				return err_format(err, "fewer events than announced");
 			}
 			if (!decode_table(&raw, &d, each, user, is_stopped, err)) {
 				return false;

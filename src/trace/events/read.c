@@ -36,7 +36,7 @@ static bool check_nodes(void *user, const struct trace_event *events, size_t n) 
 static bool is_whole(const struct scan *scan, struct err *err) {
 	uint64_t finished_bytes = scan->head.finished_bytes;
 	return !finished_bytes || (scan->end == finished_bytes && !scan->damaged_bytes) ||
-			err_set(err, ERR_FORMAT,
+			err_format(err,
 					"the file is damaged or cut: %" PRIu64 " of %" PRIu64 " bytes are whole",
 					scan->end - scan->damaged_bytes, finished_bytes);
 }
@@ -58,7 +58,7 @@ static bool read_block(struct reading *reading, const struct scan_block *b, bool
 			events_decode(buffer_view(&reading->raw), &reading->infos, each, user, is_stopped,
 					err) &&
 			(!reading->has_wrong_node || !reading->is_finished ||
-					err_set(err, ERR_FORMAT, "events of nodes that the recording lacks"));
+					err_format(err, "events of nodes that the recording lacks"));
 }
 
 static bool read_blocks(struct reading *reading, struct scan *scan, struct err *err) {
@@ -67,7 +67,7 @@ static bool read_blocks(struct reading *reading, struct scan *scan, struct err *
 	for (size_t i = 0; i < scan->events.n && !is_stopped; i++) {
 		const struct scan_block *b = &scan->events.items[i];
 		if (reading->is_finished && i && b->header.sequence != b[-1].header.sequence + 1) {
-			return err_set(err, ERR_FORMAT, "events block %" PRIu64 " is missing",
+			return err_format(err, "events block %" PRIu64 " is missing",
 					b[-1].header.sequence + 1);
 		}
 		if (!read_block(reading, b, &is_stopped, err)) {

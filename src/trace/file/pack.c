@@ -21,16 +21,16 @@ void pack(struct buffer *out, struct slice raw, int level) {
 
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {
 	if (ZSTD_getFrameContentSize(stored.data, stored.size) != n) {
-		return err_set(err, ERR_FORMAT, "it is not the zstd frame that was announced");
+		return err_format(err, "it is not the zstd frame that was announced");
 	}
 	// One frame only: ZSTD_decompress would continue with a second one
 	size_t whole = ZSTD_findFrameCompressedSize(stored.data, stored.size);
 	if (whole != stored.size) {
-		return err_set(err, ERR_FORMAT, "its zstd frame is torn");
+		return err_format(err, "its zstd frame is torn");
 	}
 	size_t got = ZSTD_decompress(out, n, stored.data, stored.size);
 	if (ZSTD_isError(got)) {
-		return err_set(err, ERR_FORMAT, "it does not unpack: %s", ZSTD_getErrorName(got));
+		return err_format(err, "it does not unpack: %s", ZSTD_getErrorName(got));
 	}
-	return got == n || err_set(err, ERR_FORMAT, "it unpacks to fewer bytes than announced");
+	return got == n || err_format(err, "it unpacks to fewer bytes than announced");
 }

@@ -33,13 +33,13 @@ static bool load_log(struct load *l, const struct scan_block *c, struct recordin
 	const struct scan_blocks *log = &l->scan->log;
 	const uint64_t n_blocks = l->scan->states.n ? log->n : c->header.n_log_blocks;
 	if (n_blocks > log->n) {
-		return err_set(err, ERR_FORMAT, "needs %" PRIu64 " blocks of the log, %zu are there",
-				n_blocks, log->n);
+		return err_format(err, "needs %" PRIu64 " blocks of the log, %zu are there", n_blocks,
+				log->n);
 	}
 	uint64_t log_bytes = 0;
 	if (ANY(i, n_blocks,
 				__builtin_add_overflow(log_bytes, log->items[i].header.raw_bytes, &log_bytes))) {
-		return err_set(err, ERR_FORMAT, "the log is too large");
+		return err_format(err, "the log is too large");
 	}
 	struct counts_row want;
 	struct log_reader reader;
@@ -50,7 +50,7 @@ static bool load_log(struct load *l, const struct scan_block *c, struct recordin
 	for (size_t i = 0; i < n_blocks; i++) {
 		const struct scan_block *b = &log->items[i];
 		if (b->header.sequence != i + 1) {
-			return err_set(err, ERR_FORMAT, "log block %zu is missing", i + 1);
+			return err_format(err, "log block %zu is missing", i + 1);
 		}
 		if (!scan_unpack(&l->piece, l->src, b, left_bytes(l, out), err) ||
 				!log_decode(&reader, buffer_view(&l->piece), err)) {
@@ -81,11 +81,11 @@ static bool load_candidate(struct load *l, const struct scan_block *c, struct re
 
 static bool explain_nothing(const struct scan *s, const struct trace_source *src, struct err *err) {
 	if (s->head.finished_bytes > s->end) {
-		return err_set(err, ERR_FORMAT,
+		return err_format(err,
 				"the file is cut short: %" PRIu64 " of %" PRIu64 " bytes are whole; copy it again",
 				s->end < src->size ? s->end : src->size, s->head.finished_bytes);
 	}
-	return err_set(err, ERR_FORMAT,
+	return err_format(err,
 			"it holds no whole checkpoint: "
 			"the recording ended before its first, or the file is cut");
 }

@@ -211,20 +211,20 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 		return false;
 	}
 	if (start.size == 0) {
-		return err_set(err, ERR_FORMAT, "the file is empty");
+		return err_format(err, "the file is empty");
 	}
 	if (!trace_is_ours(start)) {
-		return err_set(err, ERR_FORMAT, "not a recording of heaptrack");
+		return err_format(err, "not a recording of heaptrack");
 	}
 	if (start.size < FRAME_TAG_BYTES + FRAME_HEAD_BYTES) {
-		return err_set(err, ERR_FORMAT, "the file ends within its head");
+		return err_format(err, "the file ends within its head");
 	}
 	memcpy(&s->head, start.data + FRAME_TAG_BYTES, sizeof s->head);
 	if (s->head.crc != checksum(&s->head, sizeof s->head, offsetof(struct frame_head, crc))) {
-		return err_set(err, ERR_FORMAT, "the head is damaged");
+		return err_format(err, "the head is damaged");
 	}
 	return s->head.reader <= TRACE_READER_VERSION ||
-			err_set(err, ERR_UNSUPPORTED,
+			err_unsupported(err,
 					"written by a newer heaptrack: to read it takes one that reads version %u of "
 					"the format, and this one reads up to %u; please update heaptrack",
 					s->head.reader, TRACE_READER_VERSION);
@@ -244,7 +244,7 @@ static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err
 		}
 		add_frame(s, &f);
 		if (SUM(i, N_OF(s->lists), s->lists[i].capacity) * sizeof(struct scan_block) > max_bytes) {
-			return err_set(err, ERR_LIMIT, "the list of blocks takes too much memory");
+			return err_limit(err, "the list of blocks takes too much memory");
 		}
 		s->damaged_bytes += at - s->end;
 		s->end = f.end;
@@ -289,7 +289,7 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 			return false;
 		}
 		if (got == 0 || got > n - done) {
-			return err_set(err, ERR_FORMAT, "the file ends at byte %" PRIu64, at + done);
+			return err_format(err, "the file ends at byte %" PRIu64, at + done);
 		}
 	}
 	return true;
@@ -301,13 +301,11 @@ static bool may_unpack(const struct scan_block *b, uint64_t max_bytes, struct er
 	enum { BEST_RATIO = 32768, SLACK = 128 << 10 };
 	const uint64_t stored_bytes = b->header.stored_bytes, raw_bytes = b->header.raw_bytes;
 	if (stored_bytes > max_bytes || raw_bytes > max_bytes - stored_bytes) {
-		return err_set(err, ERR_LIMIT,
-				"%" PRIu64 " bytes unpacked are more than the limit of %" PRIu64, raw_bytes,
-				max_bytes);
+		return err_limit(err, "%" PRIu64 " bytes unpacked are more than the limit of %" PRIu64,
+				raw_bytes, max_bytes);
 	}
 	return raw_bytes <= SLACK || (raw_bytes - SLACK) / BEST_RATIO <= stored_bytes ||
-			err_set(err, ERR_FORMAT, "%" PRIu64 " bytes can't unpack to %" PRIu64, stored_bytes,
-					raw_bytes);
+			err_format(err, "%" PRIu64 " bytes can't unpack to %" PRIu64, stored_bytes, raw_bytes);
 }
 
 /** `out` may be NULL: it exceeded its arena's max_bytes. */

@@ -41,7 +41,7 @@ static bool grow_tail(struct space *s, uint64_t bytes, struct err *err) {
 		return true;
 	}
 	if (need > INT32_MAX) {
-		return err_set(err, ERR_LIMIT, "a single block of more than 2 GiB");
+		return err_limit(err, "a single block of more than 2 GiB");
 	}
 	uint8_t page[FRAME_PAGE] = {0};
 	frame_put_tag(page, FRAME_PADDING, FRAME_PAGE - FRAME_TAG_BYTES);

@@ -257,7 +257,7 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 		return true; // only the events found no room
 	}
 	if (w->slot_bytes == 0 || !log->strings || !log->locations || !log->nodes) {
-		return err_set(err, ERR_LIMIT, "there is no room for a first checkpoint");
+		return err_limit(err, "there is no room for a first checkpoint");
 	}
 	struct frame_block header;
 	for (enum narrow_level level = NARROW_TO_LOG; level < N_NARROW_LEVELS; level++) {
@@ -267,7 +267,7 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 			return fill_slot(w, &header, err);
 		}
 	}
-	return err_set(err, ERR_LIMIT, "there is no room for the totals");
+	return err_limit(err, "there is no room for the totals");
 }
 
 // ---- the finished file

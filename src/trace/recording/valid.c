@@ -3,14 +3,12 @@
 #include "trace/recording.h"
 #include "wire/event.h"
 
-#define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
-
 /** Reject row `i` of a table, from `first` on, if `is_wrong` is true of `row`. */
 #define REFUSE_ROWS(table, first, is_wrong, ...)                   \
 	for (uint32_t i = (first); i < (table).n; i++) {               \
 		const __typeof__(*(table).items) *row = &(table).items[i]; \
 		if (is_wrong) {                                            \
-			return VIOLATION(why, __VA_ARGS__);                    \
+			return err_format(why, __VA_ARGS__);                   \
 		}                                                          \
 	}
 
@@ -34,7 +32,7 @@
 static bool were_allocated(const struct recording *r, const char *what, bool adds_up,
 		uint64_t blocks, uint64_t bytes, struct err *why) {
 	return (adds_up && blocks <= r->summary.allocations && bytes <= r->summary.allocated_bytes) ||
-			VIOLATION(why, "the %s hold more than was allocated", what);
+			err_format(why, "the %s hold more than was allocated", what);
 }
 
 static bool is_string(const struct recording *r, uint32_t id) {
@@ -43,11 +41,11 @@ static bool is_string(const struct recording *r, uint32_t id) {
 
 static bool has_nones(const struct recording *r, struct err *why) {
 	if (!r->strings.n || !r->locations.n || !r->nodes.n || !r->threads.n || !r->modules.n) {
-		return VIOLATION(why, "row 0 of strings, locations, nodes, threads or modules is missing");
+		return err_format(why, "row 0 of strings, locations, nodes, threads or modules is missing");
 	}
 	if (r->strings.items[0].size || r->nodes.items[0].parent || r->nodes.items[0].location ||
 			r->locations.items[0].n_frames || r->locations.items[0].module) {
-		return VIOLATION(why, "row 0 of strings, locations or nodes is not empty");
+		return err_format(why, "row 0 of strings, locations or nodes is not empty");
 	}
 	return true;
 }
@@ -57,11 +55,11 @@ static bool meta_is_valid(const struct recording *r, struct err *why) {
 	if (!is_string(r, m->exe) || !is_string(r, m->cwd) || !is_string(r, m->host) ||
 			!is_string(r, m->version) || !is_string(r, m->called) || m->argv_first > r->strings.n ||
 			m->n_argv > r->strings.n - m->argv_first) {
-		return VIOLATION(why, "meta: a string is out of range");
+		return err_format(why, "meta: a string is out of range");
 	}
 	if (m->source > REC_FROM_KDE || m->ended > REC_DETACHED || m->end_reason > REC_END_LIMIT ||
 			m->is_complete > 1 || m->has_free_stacks > 1) {
-		return VIOLATION(why, "meta: a value that has no meaning");
+		return err_format(why, "meta: a value that has no meaning");
 	}
 	return true;
 }
@@ -121,7 +119,7 @@ static bool stack_sums_are_valid(const struct recording *r, struct err *why) {
 			: ARE_OFF(peak_blocks, peak_bytes) ? "parts of the peak do not add up to it"
 			: ARE_OFF(live_blocks, live_bytes) ? "live blocks do not add up to the summary"
 											   : NULL;
-	return !off || VIOLATION(why, "the stacks' %s", off);
+	return !off || err_format(why, "the stacks' %s", off);
 }
 
 static bool stacks_are_valid(const struct recording *r, struct err *why) {
@@ -138,11 +136,11 @@ static bool summary_is_valid(const struct recording *r, struct err *why) {
 	uint64_t ended = t->allocations - t->live_blocks;
 	if (t->live_blocks > t->allocations || t->gone_at_exec > ended ||
 			t->frees != ended - t->gone_at_exec) {
-		return VIOLATION(why, "summary: freed, live and gone blocks are not all allocations");
+		return err_format(why, "summary: freed, live and gone blocks are not all allocations");
 	}
 	return (t->left_bytes <= t->live_bytes && t->live_bytes - t->left_bytes <= t->peak_bytes &&
 				   t->gone_at_exec_bytes <= t->allocated_bytes) ||
-			VIOLATION(why, "summary: more of a part than of the whole");
+			err_format(why, "summary: more of a part than of the whole");
 }
 
 // ---- time: edges and intervals
@@ -150,20 +148,20 @@ static bool summary_is_valid(const struct recording *r, struct err *why) {
 static bool periods_are_valid(const struct recording *r, const struct rec_edge *edges, uint32_t n,
 		const char *what, struct err *why) {
 	if (n >= REC_NEVER) {
-		return VIOLATION(why, "%s: %u are too many", what, n);
+		return err_format(why, "%s: %u are too many", what, n);
 	}
 	struct rec_edge before = {0};
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rec_edge *e = &edges[i];
 		if (e->time_ns < before.end_ns || e->end_ns < e->time_ns) {
-			return VIOLATION(why, "%s %u: time does not rise", what, i);
+			return err_format(why, "%s %u: time does not rise", what, i);
 		}
 		if (e->min_bytes > e->bytes || e->bytes > r->summary.peak_bytes ||
 				e->allocations < before.allocations ||
 				e->allocated_bytes < before.allocated_bytes || e->temporary < before.temporary ||
 				e->allocations > r->summary.allocations ||
 				e->allocated_bytes > r->summary.allocated_bytes) {
-			return VIOLATION(why, "%s %u: its values are out of range", what, i);
+			return err_format(why, "%s %u: its values are out of range", what, i);
 		}
 		before = *e;
 	}
@@ -197,7 +195,7 @@ static bool add_intervals(const struct recording *r, struct change *begin, struc
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
 		if (!is_in_range(r, &v)) {
-			return VIOLATION(why, "interval %u is out of range", i);
+			return err_format(why, "interval %u is out of range", i);
 		}
 		sum.blocks += v.count;
 		SUM_FIELD(&sum, &v, bytes);
@@ -215,7 +213,7 @@ static bool edges_agree(const struct rec_edge *edges, uint32_t n, const struct c
 		live.bytes += begin[i].bytes - end[i].bytes;
 		live.blocks += begin[i].blocks - end[i].blocks;
 		if (live.bytes != edges[i].bytes || live.blocks != edges[i].blocks) {
-			return VIOLATION(why, "%s %u: the intervals do not add up to it", what, i);
+			return err_format(why, "%s %u: the intervals do not add up to it", what, i);
 		}
 	}
 	return true;
@@ -273,7 +271,7 @@ static bool handovers_are_valid(const struct recording *r, struct err *why) {
 	struct rec_handover sum = {0};
 	RANGE_OF(handovers, "handover", row->from >= r->threads.n || row->to >= r->threads.n)
 	return ADD_UP(&sum, r->handovers, blocks, bytes) ||
-			VIOLATION(why, "the handovers are too large");
+			err_format(why, "the handovers are too large");
 }
 
 static bool others_are_valid(const struct recording *r, struct err *why) {
@@ -314,7 +312,7 @@ static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
 	return r->mappings.n == 0 ||
 			(adds_up && sum.peak_bytes == r->summary.mapped_peak_bytes &&
 					sum.live_bytes == r->summary.never_unmapped_bytes) ||
-			VIOLATION(why, "the mappings do not add up to the summary");
+			err_format(why, "the mappings do not add up to the summary");
 }
 
 static bool ranges_are_valid(const struct recording *r, struct err *why) {
@@ -323,7 +321,7 @@ static bool ranges_are_valid(const struct recording *r, struct err *why) {
 					(i > 0 && row->start < row[-1].end))
 	uint64_t live = SUM(i, r->ranges.n, r->ranges.items[i].end - r->ranges.items[i].start);
 	return r->ranges.n == 0 || live == r->summary.never_unmapped_bytes ||
-			VIOLATION(why, "the ranges do not add up to the summary");
+			err_format(why, "the ranges do not add up to the summary");
 }
 
 static bool mapping_intervals_are_valid(const struct recording *r, struct err *why) {
@@ -353,12 +351,12 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 			const struct rec_part *p = &r->parts.items[part];
 			if (p->part >= REC_PARTS || p->mapping > r->mappings.n || p->name >= r->strings.n ||
 					p->resident_bytes > left) {
-				return VIOLATION(why, "part %u is out of range", part);
+				return err_format(why, "part %u is out of range", part);
 			}
 			left -= p->resident_bytes;
 		}
 		if (left > 0 || look->at >= REC_ATS || (i > 0 && look->time_ns < look[-1].time_ns)) {
-			return VIOLATION(why, "look %u: its parts do not add up to it", i);
+			return err_format(why, "look %u: its parts do not add up to it", i);
 		}
 	}
 	RANGE_OF(untouched, "untouched row",
@@ -376,7 +374,7 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 					row->name >= r->strings.n || row->file >= r->strings.n ||
 					row->mapping > r->mappings.n ||
 					(row->kind == REC_HOLDER_BLOCKS && row->stack >= r->stacks.n))
-	return part == r->parts.n || VIOLATION(why, "part %u is of no look", part);
+	return part == r->parts.n || err_format(why, "part %u is of no look", part);
 }
 
 bool recording_is_valid(const struct recording *r, struct err *why) {

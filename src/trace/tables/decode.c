@@ -12,7 +12,7 @@ bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) 
 	out->columns = cursor_bytes(payload, cursor_u32(payload));
 	payload->failed |= id > UINT32_MAX;
 	if (payload->failed) {
-		return err_set(err, ERR_FORMAT, "a table is longer than the bytes that hold it");
+		return err_format(err, "a table is longer than the bytes that hold it");
 	}
 	out->id = (uint32_t)id;
 	return true;
@@ -210,19 +210,19 @@ static bool find_readings(struct reading *out, size_t *n, const struct table_raw
 			uint64_t before = id;
 			more = next_column(&columns, &id, &bytes);
 			if (more && id <= before) {
-				return err_set(err, ERR_FORMAT, "table %s: columns out of order", t->name);
+				return err_format(err, "table %s: columns out of order", t->name);
 			}
 		}
 		struct slice its = more && id == column->id ? bytes : (struct slice){NULL, 0};
 		if (column->id == 1 && its.size < raw->n) {
-			return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name, column->id);
+			return err_format(err, "table %s: bad column %u", t->name, column->id);
 		}
 		bool is_zero = its.size == 0;
 		if (!is_zero || !is_zero_if_missing(column)) {
 			out[(*n)++] = (struct reading){{t, column, 0}, cursor_init(its), is_zero};
 		}
 	}
-	return !columns.failed || err_set(err, ERR_FORMAT, "table %s: torn column", t->name);
+	return !columns.failed || err_format(err, "table %s: torn column", t->name);
 }
 
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
@@ -244,12 +244,11 @@ bool table_decode(const struct table_raw *raw, const struct table *t, void *rows
 		}
 		EACH_OF(r, readings, n_readings) {
 			if (!decode_piece(r, &p, p.n == left)) {
-				return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name,
-						r->walk.column->id);
+				return err_format(err, "table %s: bad column %u", t->name, r->walk.column->id);
 			}
 		}
 		if (t->put && !t->put(loose.bytes, user, p.index, p.n)) {
-			return err_set(err, ERR_LIMIT, "table %s takes too much memory", t->name);
+			return err_limit(err, "table %s takes too much memory", t->name);
 		}
 		p.row += t->put ? 0 : p.n * t->row_bytes;
 		p.index += p.n;

@@ -97,13 +97,13 @@ bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_
 	// Each row takes at least a byte: allocate nothing for what cannot be there
 	if (want.strings > log_bytes || want.locations > log_bytes || want.frames > log_bytes ||
 			want.nodes > log_bytes) {
-		return err_set(err, ERR_FORMAT, "the log is too short for what the state needs");
+		return err_format(err, "the log is too short for what the state needs");
 	}
 	return (RECORDING_ROOM(out, strings, want.strings) &&
 				   RECORDING_ROOM(out, locations, want.locations) &&
 				   RECORDING_ROOM(out, frames, want.frames) &&
 				   RECORDING_ROOM(out, nodes, want.nodes)) ||
-			err_set(err, ERR_LIMIT, "the tables of the log take too much memory");
+			err_limit(err, "the tables of the log take too much memory");
 }
 
 static bool decode_strings(struct log_reader *l, const struct table_raw *raw, struct err *err) {
@@ -112,14 +112,14 @@ static bool decode_strings(struct log_reader *l, const struct table_raw *raw, st
 	struct slice text = table_column(raw, STRINGS_BYTES);
 	char *copy = arena_text(&l->out->arena, text);
 	if (!copy) {
-		return err_set(err, ERR_LIMIT, "strings take too much memory");
+		return err_limit(err, "strings take too much memory");
 	}
 	struct cursor bytes = cursor_init(slice_of(copy, text.size));
 	for (uint64_t i = 0; i < raw->n; i++) {
 		rows[i] = cursor_bytes(&bytes, cursor_varint(&lengths));
 	}
 	return (!lengths.failed && !cursor_left(&lengths) && !bytes.failed && !cursor_left(&bytes)) ||
-			err_set(err, ERR_FORMAT, "table strings: lengths and bytes disagree");
+			err_format(err, "table strings: lengths and bytes disagree");
 }
 
 // Names are not kept as a table: their rows go to the locations
@@ -127,11 +127,11 @@ static bool decode_names(struct log_reader *l, const struct table_raw *raw, stru
 	SCOPED(arena) scratch = {.max_bytes = l->out->arena.max_bytes};
 	struct name_row *names = arena_new(&scratch, struct name_row, raw->n);
 	bool ok = names ? table_decode(raw, &table_names, names, NULL, err)
-					: err_set(err, ERR_LIMIT, "names take too much memory");
+					: err_limit(err, "names take too much memory");
 	for (uint64_t i = 0; ok && i < raw->n; i++) {
 		if (names[i].location >= l->have.locations ||
 				(uint64_t)names[i].first_frame + names[i].n_frames > l->have.frames) {
-			ok = err_set(err, ERR_FORMAT, "table names: row %" PRIu64 " is out of range", i);
+			ok = err_format(err, "table names: row %" PRIu64 " is out of range", i);
 			break;
 		}
 		struct rec_location *location = &l->out->locations.items[names[i].location];
@@ -155,9 +155,8 @@ static bool decode_rows(struct log_reader *l, const struct table_raw *raw, struc
 	};
 	const struct log_table *t = &tables[raw->id - TABLE_STRINGS];
 	if (raw->first != *t->have || raw->n > t->want - *t->have) {
-		return err_set(err, ERR_FORMAT,
-				"table %u: rows %" PRIu64 " to %" PRIu64 " do not follow %u", raw->id, raw->first,
-				raw->first + raw->n, *t->have);
+		return err_format(err, "table %u: rows %" PRIu64 " to %" PRIu64 " do not follow %u",
+				raw->id, raw->first, raw->first + raw->n, *t->have);
 	}
 	if (t->table) {
 		uint8_t *rows = t->rows;
@@ -180,7 +179,7 @@ bool log_decode(struct log_reader *l, struct slice payload, struct err *err) {
 			continue;
 		}
 		if (!table_count_is_possible(&raw)) {
-			return err_set(err, ERR_FORMAT, "table %u: fewer rows than announced", raw.id);
+			return err_format(err, "table %u: fewer rows than announced", raw.id);
 		}
 		if (!(raw.id == table_names.id ? decode_names(l, &raw, err) : decode_rows(l, &raw, err))) {
 			return false;
@@ -191,5 +190,5 @@ bool log_decode(struct log_reader *l, struct slice payload, struct err *err) {
 
 bool log_reader_is_done(const struct log_reader *l, struct err *err) {
 	return memcmp(&l->have, &l->want, sizeof l->have) == 0 ||
-			err_set(err, ERR_FORMAT, "the log holds less than the state needs");
+			err_format(err, "the log holds less than the state needs");
 }

@@ -45,7 +45,7 @@ bool state_counts(struct counts_row *out, struct slice payload, struct err *err)
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
 	if (!table_next(&raw, &c, err) || raw.id != table_counts.id || raw.first != 0 || raw.n != 1) {
-		return err_set(err, ERR_FORMAT, "the state does not begin with its counts");
+		return err_format(err, "the state does not begin with its counts");
 	}
 	*out = (struct counts_row){0};
 	return table_decode(&raw, &table_counts, out, NULL, err);
@@ -57,16 +57,15 @@ static bool decode_rows(struct recording *r, const struct state_table *s,
 	struct any_table t = {at, 1};
 	if (s->is_single) {
 		return raw->n == 1 ? table_decode(raw, &s->table, at, r, err)
-						   : err_set(err, ERR_FORMAT, "table %s: not one row", s->table.name);
+						   : err_format(err, "table %s: not one row", s->table.name);
 	}
 	if (!table_count_is_possible(raw)) {
-		return err_set(err, ERR_FORMAT, "table %s: fewer rows than announced", s->table.name);
+		return err_format(err, "table %s: fewer rows than announced", s->table.name);
 	}
 	t.n = (uint32_t)raw->n;
 	t.items = arena_alloc(&r->arena, t.n, s->table.kept_bytes ?: s->table.row_bytes);
 	if (!t.items) {
-		return err_set(err, ERR_LIMIT, "table %s: %u rows take too much memory", s->table.name,
-				t.n);
+		return err_limit(err, "table %s: %u rows take too much memory", s->table.name, t.n);
 	}
 	memcpy(at, &t, sizeof t);
 	return table_decode(raw, &s->table, t.items, r, err);
@@ -82,7 +81,7 @@ bool state_decode(struct recording *out, struct slice payload, struct err *err) 
 			continue;
 		}
 		if (seen & 1u << (s - state_tables) || raw.first != 0) {
-			return err_set(err, ERR_FORMAT, "table %s comes twice", s->table.name);
+			return err_format(err, "table %s comes twice", s->table.name);
 		}
 		seen |= 1u << (s - state_tables);
 		if (!decode_rows(out, s, &raw, err)) {

@@ -14,14 +14,14 @@ char *find_recording(const char *name, struct err *err) {
 }
 
 char *spool_stdin(struct err *err) {
-	(void)err_set(err, ERR_UNSUPPORTED, "a page has no standard input");
+	(void)err_unsupported(err, "a page has no standard input");
 	return NULL;
 }
 
 int file_open_regular(const char *path, uint64_t *bytes, struct err *err) {
 	bool is_it = module_file.name && strcmp(path, module_file.name) == 0;
 	*bytes = is_it ? module_file.bytes.size : 0;
-	return is_it || err_set(err, ERR_NOT_FOUND, "a page opens no files") ? 0 : -1;
+	return is_it || err_not_found(err, "a page opens no files") ? 0 : -1;
 }
 
 bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, struct err *err) {
@@ -40,7 +40,7 @@ bool file_read_found(const char *path, const char *beside, struct buffer *out, s
 }
 
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
-	return err_set(err, ERR_NOT_FOUND, "a page cannot open %s", path);
+	return err_not_found(err, "a page cannot open %s", path);
 }
 
 int64_t clock_wall_offset_s(uint64_t wall_ns) {
@@ -82,7 +82,7 @@ bool unpack_next(struct unpack *u, struct slice *out, struct err *err) {
 	u->n_peeked = 0;
 	*out = slice_of(u->part, n);
 	return u->bytes_out <= u->max_bytes ||
-			err_set(err, ERR_LIMIT, "decompresses to more than %u GB, the limit in a page",
+			err_limit(err, "decompresses to more than %u GB, the limit in a page",
 					(unsigned)(u->max_bytes >> 30));
 }
 

@@ -20,5 +20,5 @@ void pack_deflate(struct buffer *out, struct slice raw, int level) {
 
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {
 	return host_unzstd(out, n, stored.data, stored.size) ||
-			err_set(err, ERR_FORMAT, "it does not unpack to what was announced");
+			err_format(err, "it does not unpack to what was announced");
 }
