@@ -95,6 +95,29 @@ def test_massif(tools, program, tmp_path):
 
 
 @needs("valgrind")
+def test_massif_of_a_program_that_only_grows(tools, tmp_path):
+    """massif marks a peak where memory is freed after it. Without, the largest snapshot that has stacks
+    tells who had most of it, and others without may be larger. The file was refused."""
+    source = tmp_path / "grows.c"
+    source.write_text("#include <stdlib.h>\n__attribute__((noinline)) void *grow(void) { return malloc(10000); }\n"
+                      "int main(void) { for (int i = 0; i < 1000; i++) *(char *volatile *)&(char *){grow()}; }\n")
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-o", tmp_path / "grows", source], check=True)
+    out = tmp_path / "massif.out.2"
+    subprocess.run(["valgrind", "-q", "--tool=massif", f"--massif-out-file={out}", tmp_path / "grows"],
+                   check=True, capture_output=True, timeout=300)
+    judge = subprocess.run(["ms_print", out], capture_output=True, text=True, timeout=60).stdout
+    assert "(peak)" not in judge
+    with_stacks = [int(n) for n in re.search(r"Detailed snapshots: \[([\d, ]+)\]", judge)[1].split(", ")]
+    useful = {int(n): int(b.replace(",", "")) for n, b in
+              re.findall(r"^ +(\d+) +[\d,]+ +[\d,]+ +([\d,]+) +[\d,]+ +[\d,]+$", judge, re.MULTILINE)}
+    summary, sites = sites_of(tools, out)
+    assert summary["peak_bytes"] == summary["peak_bytes_low"] == max(useful[n] for n in with_stacks)
+    assert summary["peak_bytes_high"] == max(useful.values()) > summary["peak_bytes"]
+    assert names(sites["peak"][0])[:2] == ["grow", "main"] and sites["peak"][0]["bytes"] == summary["peak_bytes"]
+    assert "The largest snapshot in the file has no stacks" in " ".join(tools.print(out).stdout.split())
+
+
+@needs("valgrind")
 def test_dhat(tools, program, tmp_path):
     out = tmp_path / "dhat.out.1"
     done = subprocess.run(["valgrind", "--tool=dhat", f"--dhat-out-file={out}", program],

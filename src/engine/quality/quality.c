@@ -63,9 +63,11 @@ static void say_peak_range(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
 	if (s->peak_high_bytes > 0) {
 		quality_say(w, "peak-range", s->peak_high_bytes - s->peak_low_bytes,
-				"the peak is not exact: it lies between %s and %s. Some events arrived late, from "
-				"threads that stalled in the middle of a call",
-				HUMAN_BYTES(s->peak_low_bytes), HUMAN_BYTES(s->peak_high_bytes));
+				"the peak is not exact: it lies between %s and %s. %s",
+				HUMAN_BYTES(s->peak_low_bytes), HUMAN_BYTES(s->peak_high_bytes),
+				w->recording->meta.source == REC_IMPORTED
+						? "The largest snapshot in the file has no stacks"
+						: "Some events arrived late, from threads that stalled in the middle of a call");
 	}
 }
 

@@ -13,17 +13,26 @@ struct level {
 	uint64_t children; // still to come
 };
 
+struct position {
+	struct slice rest;
+	size_t line_number;
+};
+
+/** A snapshot with stacks. All 0: there is none. */
+struct snapshot {
+	struct position tree;
+	uint64_t bytes, time_ns;
+};
+
 struct reading {
 	struct profile_maker *m;
-	struct position {
-		struct slice rest;
-		size_t line_number;
-	} at;
+	struct position at;
 	bool is_ns; // whether times are
 	VEC(struct level) levels;
-	uint64_t bytes, time_ns; // of the current snapshot
-	uint64_t visits;         // of frames: bounded, since a narrow file could cost hours
+	uint64_t time_ns; // of the current snapshot
+	uint64_t visits;  // of frames: bounded, since a narrow file could cost hours
 	enum profile_value value;
+	struct snapshot largest, last; // massif's peak, if it saw one; else the largest with stacks
 	bool has_peak;
 	uint32_t n_snapshots;
 };
@@ -85,10 +94,16 @@ static bool take_place(struct reading *r, struct slice line, struct err *err) {
 	return vec_add(&r->levels, level) || err_memory(err);
 }
 
-static bool take_tree(struct reading *r, enum profile_value value, struct err *err) {
+static bool take_tree(struct reading *r, const struct snapshot *s, enum profile_value value,
+		struct err *err) {
 	struct slice line;
+	if (s->tree.line_number == 0) {
+		return true;
+	}
+	r->at = s->tree;
 	r->levels.n = 0;
 	r->value = value;
+	r->m->head.known |= 1u << value;
 	do {
 		if (!take_line(r, &line)) {
 			return err_format(err, "the file ends within a tree");
@@ -118,11 +133,11 @@ static void skip_tree(struct reading *r) {
 	r->at = before;
 }
 
-/** After "snapshot=N". The last one's tree is what was never freed. */
+/** After "snapshot=N". */
 static bool take_snapshot(struct reading *r, struct err *err) {
-	uint64_t time, extra, stacks;
+	uint64_t time, bytes, extra, stacks;
 	struct slice line;
-	if (!take_field(r, "time=", &time, err) || !take_field(r, "mem_heap_B=", &r->bytes, err) ||
+	if (!take_field(r, "time=", &time, err) || !take_field(r, "mem_heap_B=", &bytes, err) ||
 			!take_field(r, "mem_heap_extra_B=", &extra, err) ||
 			!take_field(r, "mem_stacks_B=", &stacks, err)) {
 		return false;
@@ -136,23 +151,14 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 	}
 	r->time_ns = time;
 	r->n_snapshots++;
-	PROFILE_MAKER_ADD(r->m, moments, (struct profile_moment){time, r->bytes, 0});
-	if (starts_with(line, "peak") && !r->has_peak) {
-		r->has_peak = true;
-		r->m->head.peak_time_ns = time;
-		r->m->head.known |= 1u << PROFILE_PEAK_BYTES;
-		return take_tree(r, PROFILE_PEAK_BYTES, err);
+	PROFILE_MAKER_ADD(r->m, moments, (struct profile_moment){time, bytes, 0});
+	bool has_tree = !starts_with(line, "empty"), is_peak = starts_with(line, "peak");
+	r->last = has_tree ? (struct snapshot){r->at, bytes, time} : (struct snapshot){0};
+	if (!r->has_peak && (is_peak || r->last.bytes > r->largest.bytes)) {
+		r->largest = r->last;
+		r->has_peak = is_peak;
 	}
-	if (starts_with(line, "empty")) {
-		return true;
-	}
-	struct position tree = r->at;
 	skip_tree(r);
-	if (skip_spaces(r->at.rest).size == 0) {
-		r->at = tree;
-		r->m->head.known |= 1u << PROFILE_LIVE_BYTES;
-		return take_tree(r, PROFILE_LIVE_BYTES, err);
-	}
 	return true;
 }
 
@@ -180,25 +186,22 @@ bool massif_knows(struct slice head) {
 
 static bool take_all(struct reading *r, struct err *err) {
 	struct slice line;
-	if (!take_head(r, err)) {
-		return err_add(err, "line %zu", r->at.line_number);
-	}
-	while (!r->m->failed && take_line(r, &line)) {
-		if (!starts_with(line, "snapshot=")) {
-			return err_format(err, "line %zu: a snapshot should begin here", r->at.line_number);
-		}
-		if (!take_snapshot(r, err)) {
-			return err_add(err, "line %zu", r->at.line_number);
-		}
+	bool ok = take_head(r, err);
+	while (ok && !r->m->failed && take_line(r, &line)) {
+		ok = starts_with(line, "snapshot=") ? take_snapshot(r, err)
+											: err_format(err, "a snapshot should begin here");
 	}
 	r->m->head.duration_ns = r->time_ns;
-	return r->m->head.known || r->m->failed ||
-			err_format(err, "none of its snapshots has a tree that can be used");
+	r->m->head.peak_time_ns = r->largest.time_ns;
+	// The last one's tree is what was never freed
+	return ok && take_tree(r, &r->largest, PROFILE_PEAK_BYTES, err) &&
+			take_tree(r, &r->last, PROFILE_LIVE_BYTES, err);
 }
 
 bool massif_decode(struct profile_maker *m, struct slice in, struct err *err) {
 	struct reading r = {.m = m, .at.rest = in};
-	bool ok = take_all(&r, err);
+	bool ok = take_all(&r, err) || err_add(err, "line %zu", r.at.line_number);
 	vec_finish(&r.levels);
-	return ok;
+	return ok &&
+			(m->head.known || m->failed || err_format(err, "none of its snapshots has stacks"));
 }

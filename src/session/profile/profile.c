@@ -213,11 +213,12 @@ static bool fill_stacks(struct filling *k) {
 	return true;
 }
 
-/** Snapshots become edges, capped at the peak: one that claims more was taken just after it. */
+/** Snapshots become edges, capped at the peak, which is not exact if one claims more. */
 static bool fill_edges(struct filling *k) {
 	struct recording *r = k->out;
 	const struct profile *p = k->p;
 	uint32_t n = p->moments.n < REC_NEVER ? p->moments.n : REC_NEVER - 1;
+	uint64_t highest = 0;
 	bool ok = RECORDING_ROOM(r, edges, n);
 	for (uint32_t i = 0; ok && i < n; i++) {
 		const struct profile_moment *m = &p->moments.items[i];
@@ -229,7 +230,11 @@ static bool fill_edges(struct filling *k) {
 				.blocks = m->blocks,
 		};
 		RAISE_TO(r->edges.items[i].end_ns, m->time_ns); // the last one's
+		RAISE_TO(highest, m->bytes);
 	}
+	bool is_exact = highest <= r->summary.peak_bytes || r->summary.peak_bytes == 0;
+	r->summary.peak_low_bytes = is_exact ? 0 : r->summary.peak_bytes;
+	r->summary.peak_high_bytes = is_exact ? 0 : highest;
 	return ok;
 }
 
@@ -279,8 +284,7 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 			return false;
 		}
 		if (part.size > MOST_BYTES - out->size) {
-			return err_set(err, ERR_LIMIT,
-					"larger than 1 GB when decompressed, the limit for this format");
+			return err_limit(err, "larger than 1 GB when decompressed, the limit for this format");
 		}
 		buffer_slice(out, part);
 	} while (part.size);
