@@ -177,8 +177,7 @@ void writer_stamp(struct writer *w, struct writer_event *e) {
 		uint64_t epoch = see_epoch(w);
 		bool is_same = epoch == e->epoch;
 		bool is_of_all = wire_epoch_owner(epoch) == 0;
-		e->stamp = is_same && is_of_all ? atomic_fetch_add(&w->segment->common->stamp, 1)
-										: 0;
+		e->stamp = is_same && is_of_all ? atomic_fetch_add(&w->segment->common->stamp, 1) : 0;
 		if (is_same &&
 				(!is_of_all ||
 						atomic_load_explicit(&e->ring->reserved, memory_order_relaxed) == e->end)) {

@@ -136,7 +136,8 @@ static void test_processes_keep_their_own_order(void **state) {
 			turns_made += process != before;
 			before = process;
 			atomic_fetch_add(&t.segment.common->stamp, 1 + below(STEP_TICKS));
-			emit(&writers[who], KIND_ALLOC, page(process), atomic_load(&t.segment.common->stamp) - from);
+			emit(&writers[who], KIND_ALLOC, page(process),
+					atomic_load(&t.segment.common->stamp) - from);
 		}
 		rounds(1, MS);
 		for (size_t i = 0; i < t.n_row; i++) {

@@ -67,7 +67,7 @@ static void say_peak_range(struct quality_writer *w) {
 				HUMAN_BYTES(s->peak_low_bytes), HUMAN_BYTES(s->peak_high_bytes),
 				w->recording->meta.source == REC_IMPORTED
 						? "The largest snapshot in the file has no stacks"
-						: "Some events arrived late, from threads that stalled in the middle of a call");
+						: "Some events arrived late, from threads that stalled in a call");
 	}
 }
 
