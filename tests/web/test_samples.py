@@ -1,4 +1,4 @@
-"""The kernel's high-water mark is in the line of RSS where no sample saw it."""
+"""The line of RSS has the kernel's high-water mark where no sample saw it, and what looks found."""
 
 import json
 import subprocess
@@ -20,11 +20,21 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def with_peak(web, tmp_path_factory):
+def module(web, tmp_path_factory):
     module = tmp_path_factory.mktemp("samples") / "samples.mjs"
     subprocess.run([web / "node_modules/.bin/esbuild", SOURCE / "web/src/data/samples.ts", "--bundle",
                     "--format=esm", f"--outfile={module}", "--log-level=warning"], check=True, timeout=120)
+    return module
 
+
+def said_by(program):
+    said = subprocess.run(["node", "--input-type=module", "-e", program], check=True, capture_output=True,
+                          text=True, timeout=60)
+    return json.loads(said.stdout)
+
+
+@pytest.fixture(scope="module")
+def with_peak(module):
     def run(peaks, times, rss):
         program = f"""import {{ withPeak }} from {json.dumps(str(module))};
             const column = (values) => Float64Array.from(values);
@@ -33,9 +43,7 @@ def with_peak(web, tmp_path_factory):
             const made = withPeak(s, {json.dumps({"heapBytes": 7, **peaks})});
             const list = Object.entries(made).map(([k, v]) => [k, k === 'n' ? v : Array.from(v)]);
             console.log(JSON.stringify(Object.fromEntries(list)))"""
-        said = subprocess.run(["node", "--input-type=module", "-e", program], check=True, capture_output=True,
-                              text=True, timeout=60)
-        return json.loads(said.stdout)
+        return said_by(program)
     return run
 
 
@@ -53,3 +61,11 @@ def test_the_line_has_its_peak(with_peak, peaks, times, rss):
 
 def test_nothing_comes_of_no_samples(with_peak):
     assert with_peak({"rssBytes": 900, "rssKnownNs": 5, "heapNs": 4}, [], [])["n"] == 0
+
+
+def test_the_line_goes_through_what_looks_found(module):
+    """A process that gave memory back at its end had two figures there: that of the look, and the last sample's."""
+    assert said_by(f"""import {{ rssRead }} from {json.dumps(str(module))};
+        const samples = {{ timeNs: Float64Array.from([100, 300]), rssBytes: Float64Array.from([10, 30]) }};
+        const looks = [200, 400].map((time_ns) => ({{ time_ns, rss_bytes: time_ns / 100 }}));
+        console.log(JSON.stringify(rssRead(samples, looks)))""") == [[100, 10], [200, 2], [300, 30], [400, 4]]

@@ -44,3 +44,10 @@ export function withPeak(s: Samples, peaks: Peaks): Samples {
 		threads: put(s.threads),
 	};
 }
+
+/** RSS as it was sampled, and as looks found it: time and bytes, in order of time. */
+export function rssRead(s: Samples, looks: { time_ns: number; rss_bytes: number }[]) {
+	const sampled = Array.from(s.timeNs, (ns, i) => [ns, s.rssBytes[i]!] as const);
+	const found = looks.map((look) => [look.time_ns, look.rss_bytes] as const);
+	return [...sampled, ...found].sort(([a], [b]) => a - b);
+}

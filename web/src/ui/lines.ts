@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Profile } from '../data/profile.ts';
 import { aliveOverTime, stacksWhere } from '../data/query.ts';
+import { rssRead } from '../data/samples.ts';
 import { heapValues, periodStarts } from '../data/series.ts';
 import { bytes, moment } from './format.ts';
 import { colourOf, RSS_OFF } from './legend.tsx';
@@ -39,13 +40,14 @@ export function peakOf(p: Profile, kept: Uint8Array | null) {
 	};
 }
 
-/** RSS as it was sampled. */
+/** RSS as it was sampled, and as looks found it. */
 export function rssLine(p: Profile): Line {
+	const read = rssRead(p.samples, p.facts.looks);
 	return {
 		label: 'RSS',
 		colour: 'dim',
-		times: p.samples.timeNs,
-		values: p.samples.rssBytes,
+		times: read.map(([ns]) => ns),
+		values: read.map(([, rss]) => rss),
 		kind: 'dashed',
 	};
 }
