@@ -138,11 +138,5 @@ static inline uint32_t segment_take(_Atomic uint32_t *counter, uint32_t end) {
 	return n + 1;
 }
 
-/** Is the caller the only thread of this program that ever had an event? */
-static inline bool segment_is_of_one_thread(void) {
-	uint32_t n = atomic_load_explicit(&segment.header->n_claims, memory_order_relaxed);
-	return n - segment.n_claims_before == 1;
-}
-
 /** Wake the collector if it sleeps. */
 void segment_ring_bell(void);

@@ -46,8 +46,10 @@ void switch_join(uint32_t fork) {
 	if (fork != 0 && segment_join(fork)) {
 		thread_self.slot = NULL;
 		set_word(SWITCH_ON);
-	} else {
+	} else if (segment_may_ask()) {
 		family_announce(segment.header, true);
+	} else { // what it reads for its name, a sandbox might kill it for
+		atomic_fetch_add(&segment.header->n_children_forked, 1);
 	}
 }
 

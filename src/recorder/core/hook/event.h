@@ -23,8 +23,10 @@ static inline uint64_t hook_take_stamp(void) {
 	if (unlikely(atomic_load_explicit(&c->stamps, memory_order_relaxed) != STAMPS_CLOCK)) {
 		return atomic_fetch_add(&c->stamp, 1);
 	}
-	// The ring orders the events of one thread, and the clock those of other processes, about
-	return segment_is_of_one_thread() ? machine_early_stamp() : machine_stamp();
+	// If no other thread ever had an event: the ring orders its own, the clock those of processes
+	uint32_t n_claims = atomic_load_explicit(&segment.header->n_claims, memory_order_relaxed);
+	bool is_alone = n_claims - segment.n_claims_before == 1;
+	return is_alone ? machine_early_stamp() : machine_stamp();
 }
 
 /**
