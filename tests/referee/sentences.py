@@ -96,9 +96,9 @@ FORMS = {
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
                  r"blocks?)?\.",
     "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing (?:that was recorded )?grew|"
-                 rf"the heap (?:(?P<none>did not grow, nor did any function by 0.1 % of the peak)|as a whole did not grow|(?P<rose>rose to no more than it held before)|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
-                 rf"(?:; (?P<who>.+?) grew most, by (?P<much>{BYTES})(?P<again>, to what it held before)?"
-                 rf"(?:, and held (?P<at_end>nothing|{BYTES}) at the end)?)?{OLD_FREED})\.",
+                 rf"the heap (?:(?P<none>did not grow, nor did any function by 0.1 % of the peak)|as a whole did not grow|(?P<rose>rose to no more than it held before)|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\)))"
+                 rf"(?:; the heap fell by (?P<fell>{BYTES}))?(?:; (?P<who>.+?) grew most, by (?P<much>{BYTES})(?P<again>, to what it held before)?"
+                 rf"(?:, and held (?P<at_end>nothing|{BYTES}) at the end)?)?{OLD_FREED}\.",
 }
 # How the functions that a runtime runs get names: behind one sentence, the first about the runtime
 FLAG = r"; to name the (?P<language>\w+) functions behind it, (?P<how>.+)\."
@@ -622,6 +622,10 @@ class Sentence(memory_sentences.OfMemory):
         if ("none" in self.said) != is_little or \
                 ("rose" in self.said and not self.finding["function"] and numbers["grown_bytes"] >= r.peak // 1000):
             self.wrong("a thousandth of the peak, or not?")
+        fell = r.live_at(r.all, halfway) - r.live_at(r.all, near_end)
+        if ("fell" in self.said) != (fell > r.peak // 10 and numbers["grown_bytes"] < r.peak // 1000):
+            self.wrong("did the heap fall?", fell)
+        self.text("fell", in_bytes(fell))
         for function in self.referee.naming.heaviest(12):
             sets = self.referee.naming.candidates(function)
             if min(map(grown, sets)) > numbers["grown_bytes"]:
@@ -639,7 +643,7 @@ class Sentence(memory_sentences.OfMemory):
             self.wrong("did the heap grow?", grown)
         self.text("heap", in_bytes(grown))
         self.text("share", in_percent(grown, self.recorded.peak))
-        self.judge_old_freed(not re.search("nothing (that was recorded )?grew", self.finding["text"]))
+        self.judge_old_freed(True)
 
     def judge_site_that_grew(self, stacks, halfway, near_end):
         """If that was much, whether it had held as much before, and what was left of it."""

@@ -398,6 +398,22 @@ APART static void two(void) { kept[1] = malloc(9000000); }
 APART static void three(void) { kept[2] = malloc(5000000); memset(kept[2], 1, 5000000); }
 int main(void) { one(); two(); three(); return 0; }
 """,
+    "falls": """
+#include <stdlib.h>
+#include <string.h>
+#define APART __attribute__((noinline))
+static char *volatile kept[2];
+APART static void table(void) { kept[0] = malloc(20000000); memset(kept[0], 1, 20000000); }
+APART static void work(void) { kept[1] = malloc(1000); step(2000000); free(kept[1]); }
+int main(void) {
+	table();
+	for (int i = 0; i < 100; i++) {
+		if (i == 70) { free(kept[0]); }
+		work();
+	}
+	return 0;
+}
+""",
     "overloads.cpp": """
 #include <stdlib.h>
 struct Tree {
@@ -903,6 +919,8 @@ PLANTED_ELSEWHERE = {
     "grew-and-was-freed": ("ends-busy", text("no-growth", r"held [\d.]+ .B at the end", "held nothing at the end")),
     "grew-before": ("ends-busy", text("no-growth", ", and held", ", to what it held before, and held")),
     "heap-grew-to-what-it-was": ("rises-slowly", text("no-growth", "rose to no more than it held before", "as a whole did not grow")),
+    "heap-fell": ("falls", text("no-growth", r"fell by [\d.]+ .B", "fell by 9.9 MB")),
+    "heap-fell-untold": ("falls", text("no-growth", r"; the heap fell by [\d.]+ .B", "")),
     "page-heap-grew": ("ends-higher", page(r"heap grew +[\d.]+ .B", "heap grew      1.0 GB")),
     "bursts-number": ("bursts", number("bursts", "bursts", lambda n: n + 1)),
     "bursts-of-any-height": ("bursts", text("bursts", " above half of that,", "")),

@@ -536,7 +536,16 @@ static void calls_no_growth_what_comes_and_goes(void **state) {
 	add(1, 10, 20, 5, 100000);
 	fill_edges();
 	struct findings again = make();
+	r.meta.source = REC_LAUNCHED;
+	r.summary.old_freed_bytes = 0;
+	r.intervals.n = 0;
+	add(0, 0, 80, 1, 1000000);
+	add(1, 0, EDGES - 1, 1, 900000);
+	fill_edges();
+	struct findings falls = make();
 	*held = before[0], *leaky = before[1];
+	assert_string_equal(find(&falls, "no-growth")->text,
+			"from 495 ms to 945 ms nothing grew; the heap fell by 1.0 MB.");
 	assert_string_equal(find(&there, "no-growth")->text, "from 495 ms to 915 ms nothing grew.");
 	assert_string_equal(find(&attached, "no-growth")->text,
 			"from 495 ms to 945 ms the heap grew by at most 500.0 kB (50 % of the peak); parse() "

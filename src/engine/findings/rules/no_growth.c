@@ -150,18 +150,23 @@ static void say_most(struct finder *f, const struct window *w, const struct plac
 	const struct recording *r = f->r;
 	uint64_t before = heap_at(r, w->from), after = heap_at(r, w->to);
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
-	bool is_growth = after > before && !only_rises_again(r, w);
+	bool is_growth = bytes > 0 && after > before && !only_rises_again(r, w);
 	bool is_little = !is_growth && bytes < r->summary.peak_bytes / 1000;
 	if (is_growth) {
 		SAY(f, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
 				HUMAN_BYTES(after - before), HUMAN_PERCENT(after - before, r->summary.peak_bytes));
 		finder_put(f, "heap_grown_bytes", after - before);
 	} else {
-		SAY(f,
-				after > before ? " the heap rose to no more than it held before"
+		SAY(f, "%s",
+				bytes == 0 ? finder_misses_allocator(f) ? " nothing that was recorded grew"
+														: " nothing grew"
+						: after > before ? " the heap rose to no more than it held before"
 						: is_little
-						? " the heap did not grow, nor did any function by 0.1 %% of the peak"
+						? " the heap did not grow, nor did any function by 0.1 % of the peak"
 						: " the heap as a whole did not grow");
+	}
+	if (is_little && before > after + r->summary.peak_bytes / 10) {
+		SAY(f, "; the heap fell by %s", HUMAN_BYTES(before - after));
 	}
 	if (p && !is_little) {
 		finder_about(f, p->name, NULL);
@@ -187,11 +192,7 @@ void find_no_growth(struct finder *f) {
 	uint64_t from_ns = r->edges.items[w.from].time_ns;
 	uint64_t to_ns = w.to < r->edges.n ? r->edges.items[w.to].time_ns : r->meta.duration_ns;
 	SAY(f, "from %s to %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
-	if (bytes > 0) {
-		say_most(f, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
-	} else {
-		SAY(f, finder_misses_allocator(f) ? " nothing that was recorded grew" : " nothing grew");
-	}
+	say_most(f, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
 	finder_put(f, "grown_bytes", bytes);
 	FINDER_PUT_VALUES(f, from_ns, to_ns);
 	finder_say(f, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
