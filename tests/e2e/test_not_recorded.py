@@ -328,6 +328,35 @@ def test_daemon(tools, child, helpers):
     helpers.wait_until(lambda: not Path(f"/proc/{pid}").exists(), what="the daemon's end")
 
 
+# --- the same in a tree of processes
+
+TWICE = "setsid sh -c 'setsid sh -c \"{} < /dev/null > /dev/null 2>&1 &\" &'; sleep 1.5"
+
+
+@needs_root
+@pytest.mark.parametrize("flags, way, why", [
+    (["-static"], "{}", "is linked statically"),
+    (["-m32"], "{}", "is a 32-bit program and cannot be recorded"),
+    (["set-uid"], "setpriv --reuid=65534 --clear-groups {}", "is set-uid, set-gid or has file capabilities"),
+    ([], "env -i {}", "was started without LD_PRELOAD or HEAPTRACK_SEGMENT in its environment"),
+    (["-static"], TWICE, "is linked statically"),
+    ([], TWICE.replace("{}", "env -i {}"), "was started without LD_PRELOAD or HEAPTRACK_SEGMENT in its environment"),
+    (["-static"], "chroot / {}", "is linked statically"),
+    (["-static"], "unshare --pid --fork --mount --net {}", "is linked statically"),
+], ids=["static", "32-bit", "set-uid", "environment", "daemon", "daemon-environment", "root", "container"])
+def test_in_a_tree(tools, child, flags, way, why):
+    """--children records what it gets into, and names the rest with what it had in memory."""
+    program = child("apart" + "".join(flags), *(flag for flag in flags if flag.startswith("-")))
+    program.chmod(program.stat().st_mode | stat.S_ISUID * ("set-uid" in flags))
+    if way[0] != "{" and not shutil.which(way.split()[0]):
+        pytest.skip(f"{way.split()[0]} is not installed")
+    _, known = run_child(tools, way.format(f"{program} {MB} {SECONDS * 2}"), options=("--children",))
+    found, = (c for c in known["children"] if c["executable"] == str(program))
+    assert MB - 1 <= found["peak_rss_bytes"] / 1e6 <= MB * 1.048576 + 6, found
+    assert f"{found['name']} (pid {found['pid']}, " in said(known) and why in said(known), said(known)
+    assert program.name not in {process["command"] for process in known["processes"]}
+
+
 # --- what the process itself became
 
 

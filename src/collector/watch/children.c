@@ -183,15 +183,16 @@ static struct relative meet(struct children *c, const struct relative *parent, p
 }
 
 static void walk_descendants(struct children *c, bool is_recorded) {
-	struct relative all[WALK_MAX];
-	size_t n = 1;
-	all[0] = (struct relative){.pid = c->program, .has_recorder = is_recorded};
+	struct relative all[WALK_MAX] = {{.pid = c->program, .has_recorder = is_recorded},
+			{.pid = getpid(), .has_recorder = true}}; // who gets a tree's daemons, and has copies
+	size_t n = 2;
 	(void)process_exe(c->program, &all[0].file);
+	(void)process_exe(getpid(), &all[1].file);
 	for (size_t i = 0; i < n; i++) {
 		pid_t kids[KIDS_MAX];
 		size_t n_kids = process_children(all[i].pid, kids, KIDS_MAX);
 		for (size_t k = 0; k < n_kids && n < WALK_MAX; k++) {
-			if (kids[k] != getpid()) { // heaptrack may descend from the program it is attached to
+			if (kids[k] != c->program && kids[k] != getpid()) { // which may descend from it
 				all[n++] = meet(c, &all[i], kids[k]);
 			}
 		}
