@@ -980,6 +980,15 @@ def test_what_it_is_not_combined_with_is_refused(tools, other):
     assert "--children is for a program to start or -p PID, without --leaks, --events, --raw and --max-pause" in finished.stderr
 
 
+def test_a_look_is_refused_with_its_reason(tools):
+    """It was said that calls that map are not recorded, which they are."""
+    running = tools.start_record("sh", "-c", "sleep 20; true", options=("--children",))
+    asked = tools.run(tools.heaptrack, "--ctl", running.program(), "look")
+    assert asked.status == 1 and "looks are made of one process, not of a tree" in asked.stderr, repr(asked)
+    os.kill(running.program(), signal.SIGKILL)
+    running.wait()
+
+
 def test_a_program_that_cannot_load_the_recorder_is_refused(tools):
     finished = tools.run(tools.heaptrack, "--children", tools.victim("stands_alone"))
     assert finished.status == 1 and finished.stdout == ""

@@ -82,6 +82,7 @@ void run_put_no_look(void *user, struct buffer *out) {
 	JSON_DOCUMENT(&j);
 	json_text(&j, "error",
 			run->options->no_memory ? "looks at memory are off in this recording (--no-memory)"
+					: run->tree     ? "looks are made of one process, not of a tree"
 					: run->records_mappings ? "the program's memory cannot be read"
 											: "calls that map memory are not recorded here");
 }

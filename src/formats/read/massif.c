@@ -13,14 +13,12 @@ struct level {
 	uint64_t children; // still to come
 };
 
-struct position {
-	struct slice rest;
-	size_t line_number;
-};
-
 /** A snapshot with stacks. All 0: there is none. */
 struct snapshot {
-	struct position tree;
+	struct position {
+		struct slice rest;
+		size_t line_number;
+	} tree;
 	uint64_t bytes, time_ns;
 };
 
